@@ -1,0 +1,127 @@
+"""Starts the example's server and ends everything that came of it: the server, the broker and the broker's Pi."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from examples.bootstrap.environment import Environment
+from examples.bootstrap.explain import SetupError
+
+DEFAULT_PORT = 5000
+READY_SECONDS = 60.0
+# Variables of the user's shell that would make the example's server another one.
+LEFT_OUT = ("FLASK_", "PI_BROWSER_TASKBAR_", "QUICKSTART_", "WERKZEUG_", "GUNICORN_", "PYTHONHOME", "PYTHONPATH")
+
+
+def port_for(wanted: int | None) -> int:
+    """The port to serve on: the one that is wanted, or the first free one from 5000 on."""
+    for port in (wanted,) if wanted is not None else (*range(DEFAULT_PORT, DEFAULT_PORT + 100), 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError as problem:
+                reason = problem.strerror
+            else:
+                return int(probe.getsockname()[1])
+    raise SetupError(f"Port {wanted} cannot be used: {reason}", "Leave --port out, and the next free one is taken.")
+
+
+def command(environment: Environment, port: int, *, workers: int) -> list[str]:
+    """`flask run --debug`, or gunicorn with so many workers."""
+    if workers:
+        bind = ["--bind", f"127.0.0.1:{port}", "--workers", str(workers), "--threads", "4"]
+        return [str(environment.python), "-m", "gunicorn", *bind, "app:app"]
+    return [str(environment.python), "-m", "flask", "--app", "app", "run", "--debug", "--port", str(port)]
+
+
+def environ(environment: Environment, extra: Mapping[str, str]) -> dict[str, str]:
+    """The server's environment: the user's without what would change the example, our own programs first on PATH."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(LEFT_OUT)}
+    path = f"{environment.python.parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
+    return kept | {"PATH": path, "FLASK_DEBUG": "1", "FLASK_SKIP_DOTENV": "1", "PYTHONUNBUFFERED": "1"} | dict(extra)
+
+
+@contextlib.contextmanager
+def serving(
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], url: str, log: Path | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that answers at `url`; ended, with all its processes, when the block is left.
+
+    It runs in a session of its own, so that Ctrl-C reaches only us and we can end things in their order.
+    """
+    output = log.open("wb") if log else None
+    with contextlib.ExitStack() as stack:
+        if output:
+            stack.enter_context(output)
+        process = subprocess.Popen(
+            argv, cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
+        stack.callback(_end, process)
+        _await(process, url, log)
+        yield process
+
+
+def _await(process: subprocess.Popen[bytes], url: str, log: Path | None) -> None:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    until = time.monotonic() + READY_SECONDS
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise SetupError(f"The example's server ended with {process.returncode}", _last_words(log), log)
+        try:
+            with opener.open(url, timeout=5):
+                return
+        except urllib.error.HTTPError as error:
+            error.close()
+            raise SetupError(f"The example's page answers with HTTP {error.code}", _last_words(log), log) from None
+        except OSError:
+            time.sleep(0.1)
+    raise SetupError(f"The example's server did not answer within {READY_SECONDS:.0f} s", "Start it again.", log)
+
+
+def _last_words(log: Path | None) -> str:
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log else []
+    return f"Its last words: {lines[-1]}" if lines else "What it printed above says why."
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """SIGTERM to the server's whole group, SIGKILL to what is left of it."""
+    for sign, seconds in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 2.0)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, sign)
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            process.poll()
+            if not _group_lives(process.pid):
+                return
+            time.sleep(0.05)
+
+
+def _group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def stop_broker(environment: Environment, project: Path, env: Mapping[str, str]) -> None:
+    """End this project's broker and its Pi, if it has one."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(
+            [str(environment.python.parent / "pi-taskbar"), "broker", "stop"],
+            cwd=project,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=20,
+        )
