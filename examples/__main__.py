@@ -1,6 +1,5 @@
 """`python3 examples`: prepare everything below the checkout, start the quickstart app, and say where it is."""
 
-import pathlib
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036  (the user may well have an older one)
@@ -8,6 +7,8 @@ if sys.version_info < (3, 11):  # noqa: UP036  (the user may well have an older 
 
 if sys.platform == "win32":
     sys.exit("The example needs Linux or macOS; on Windows it works inside WSL.")
+
+import pathlib
 
 sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
 

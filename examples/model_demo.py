@@ -29,8 +29,8 @@ def wanted_heading(instruction: str) -> str | None:
     """The words an instruction asks for; "" when it leaves the choice to us; None when it is about something else."""
     quoted = QUOTED.search(instruction)
     if quoted:
-        words = " ".join((quoted["words"] or quoted["single"]).split())
-        return re.sub(r"[{}]", "", words)[:120]
+        words = re.sub(r"[{}]", "", quoted["words"] or quoted["single"])
+        return " ".join(words.split())[:120]
     return "" if ABOUT_HEADING.search(instruction) else None
 
 

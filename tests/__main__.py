@@ -1,6 +1,5 @@
 """`python3 tests`: set up an environment with a browser and the real Pi, then run pytest in it."""
 
-import pathlib
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036  (the user may well have an older one)
@@ -8,6 +7,8 @@ if sys.version_info < (3, 11):  # noqa: UP036  (the user may well have an older 
 
 if sys.platform == "win32":
     sys.exit("The tests need Linux or macOS; on Windows they work inside WSL.")
+
+import pathlib
 
 sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
 

@@ -77,7 +77,7 @@ def prepared(root: Path, packages: Sequence[str], console: Console, logs: Path) 
     if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
         raise SetupError(
             "This Python cannot make a virtual environment: its module ensurepip is missing",
-            "On Debian and Ubuntu: sudo apt install python3-venv (for another Python than the system's: "
+            "On Debian and Ubuntu: sudo apt install python3-venv (or "
             f"python{sys.version_info.major}.{sys.version_info.minor}-venv), and run the same command again.",
         )
     with console.step(f"Making a Python environment in {shown(root)}"):
