@@ -72,6 +72,8 @@ PROVIDER_ERROR: Final = "The model provider reported an error"
 INTERRUPTED: Final = "The task was interrupted when its background process stopped"
 NOT_RECORDED: Final = "The task could not be recorded on disk and was not sent to Pi"
 WRITE_STALLED: Final = "Pi stopped reading its input"
+STOPPED_BY_PI: Final = "Pi stopped the task before it was finished"
+END_UNCONFIRMED: Final = "Pi did not confirm that the task has ended"
 
 # Why the session is not ready.
 NOT_STARTED: Final = "Pi executable was not found or could not be started"
