@@ -33,8 +33,14 @@ def project_key(root: Path, uid: int) -> str:
     """The name of one user's work on one checkout: the same through every symlink, another for every other one."""
     import hashlib  # only here: it brings OpenSSL with it, and most importers need no key
 
-    identity = str(uid).encode() + b"\0" + os.fsencode(os.path.realpath(root))
-    return hashlib.sha256(identity).hexdigest()[:KEY_LENGTH]
+    named = str(uid).encode() + b"\0" + os.fsencode(os.path.realpath(root))
+    return hashlib.sha256(named).hexdigest()[:KEY_LENGTH]
+
+
+def identity(root: Path) -> str:
+    """What two processes of this user compare to be sure that they mean the same project."""
+    path = os.fsencode(os.path.realpath(root))
+    return f"{os.getuid()}:{path.decode(errors='backslashreplace')}"
 
 
 def runtime_dir(root: Path) -> Path:

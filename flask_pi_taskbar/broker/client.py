@@ -6,21 +6,40 @@ nothing before the first call. It never imports Flask, never owns an agent and n
 
 from __future__ import annotations
 
+import os
+import secrets
+import time
+import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Final
 
 import msgspec
 
-from flask_pi_taskbar.contract import TaskRequest
+from flask_pi_taskbar.broker import runtime, wire
+from flask_pi_taskbar.broker.connection import Broken, Connection, Greeting
+from flask_pi_taskbar.broker.follow import Follow, Frame
+from flask_pi_taskbar.broker.reach import reach
+from flask_pi_taskbar.broker.reception import digest
+from flask_pi_taskbar.broker.unavailable import Unavailable
+from flask_pi_taskbar.contract import TaskRequest, encode_task
+from flask_pi_taskbar.project import runtime_dir
 
+__all__ = ["BrokerClient", "BrokerConfig", "Follow", "Frame", "Reply", "Unavailable", "session_secret"]
 
-class Unavailable(Exception):  # noqa: N818 - the name that callers hold on to
-    """No verified broker answered in time. `reason` is for a log, never for a browser."""
+CALL_SECONDS: Final = 5.0
+RESET_SECONDS: Final = 25.0
+"""Pi may be restarted within a reset; the session's own deadlines end before this one."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+STUCK_SECONDS: Final = 1.0
+"""A call that has waited this long makes new ones fail at once: a broker that hangs holds the few threads that came
+first, not every thread of the server.
+"""
+
+KEPT_CONNECTIONS: Final = 4
+
+Call = wire.State | wire.Submit | wire.Cancel | wire.Reset
 
 
 class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,66 +58,156 @@ class Reply(msgspec.Struct, frozen=True):
     revision: int
 
 
-class Frame(msgspec.Struct, frozen=True):
-    """A state of the feed."""
+class BrokerClient:
+    """One process's way to its project's broker, which is started when there is none. Calls may raise `Unavailable`.
 
-    revision: int
-    snapshot: bytes
-
-
-class Follow:
-    """A feed on a connection of its own: `with client.follow(None, 15) as frames: for frame in frames: …`.
-
-    Gives the newest state whenever there is a newer one than the last (never a backlog), and None when `heartbeat`
-    seconds have passed without one. Raises `Unavailable` when the broker is gone. `close` may be called from another thread.
+    A call takes an idle connection or opens one, so that calls in several threads do not wait for each other; a few
+    are kept. A kept connection also keeps the broker: it leaves some minutes after the last one has ended.
     """
 
-    def __enter__(self) -> Self:
-        raise Unavailable("not built yet")
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __iter__(self) -> Iterator[Frame | None]:
-        return self
-
-    def __next__(self) -> Frame | None:
-        raise Unavailable("not built yet")
-
-    def close(self) -> None:
-        """End it now. Calling it again does nothing."""
-
-
-class BrokerClient:
-    """One process's way to its project's broker, which is started when there is none. Each call may raise `Unavailable`."""
-
-    def __init__(self, config: BrokerConfig) -> None:
-        self._config = config
+    def __init__(self, config: BrokerConfig, role: str = wire.ROLE_APP) -> None:
+        self._settings = config.executable, config.task_timeout
+        self._root = Path(os.path.realpath(config.project_root))
+        # Made here and not after a fork: the workers of a preloaded server are one started program.
+        self._greeting = Greeting(role, digest(*self._settings), secrets.token_hex(8))
+        self._latest: tuple[int, bytes] | None = None
+        self._start_over()
+        _clients.add(self)
 
     def state(self) -> Reply:
         """The snapshot as it is; `result` is `ok`."""
-        raise Unavailable("not built yet")
+        deadline = time.monotonic() + CALL_SECONDS
+        latest = self._latest
+        request = wire.State(id=0, have=latest[0] if latest else -1)
+        with self._call():
+            kept = self._take()
+            if kept is not None:
+                try:
+                    return self._exchange(kept, request, deadline, latest)
+                except Broken:
+                    pass  # a read harms nobody: once more, on a new connection, perhaps to a new broker
+            return self._exchange_on_new(request, deadline, latest)
 
     def submit(self, task: TaskRequest) -> Reply:
         """Hand over a task: `accepted` (it is recorded and goes to Pi), `busy`, or `unavailable`."""
-        raise Unavailable("not built yet")
+        return self._mutate(wire.Submit(id=0, task=encode_task(task)), CALL_SECONDS)
 
     def cancel(self, task_id: str) -> Reply:
         """Stop a task: `accepted`, `cancelled` (it already is), `not_found`, `not_cancellable`, `unavailable`."""
-        raise Unavailable("not built yet")
+        return self._mutate(wire.Cancel(id=0, task_id=task_id), CALL_SECONDS)
 
     def reset(self) -> Reply:
         """Begin a new conversation: `accepted`, `reset_while_busy`, `session_reset_rejected`, `unavailable`."""
-        raise Unavailable("not built yet")
+        return self._mutate(wire.Reset(id=0), RESET_SECONDS)
 
     def follow(self, after: int | None = None, heartbeat: float = 15.0) -> Follow:
         """The feed from the state after `after`; a state with exactly that revision is not sent again."""
-        raise Unavailable("not built yet")
+        return Follow(self._open, after, heartbeat)
 
     def close(self) -> None:
-        """Let go of every connection. The client may be used again."""
+        """Let go of every idle connection. The client may be used again."""
+        while (connection := self._take()) is not None:
+            connection.close()
+
+    def _mutate(self, request: Call, seconds: float) -> Reply:
+        deadline = time.monotonic() + seconds
+        with self._call():
+            kept = self._take()
+            while kept is not None and not kept.is_usable():
+                kept.close()  # it ended while it was idle; nothing of this request has been sent
+                kept = self._take()
+            if kept is None:
+                return self._exchange_on_new(request, deadline)
+            try:
+                return self._exchange(kept, request, deadline)
+            except Broken as error:
+                raise Unavailable(f"no answer from the broker: {error}") from error
+
+    def _exchange_on_new(self, request: Call, deadline: float, latest: tuple[int, bytes] | None = None) -> Reply:
+        try:
+            return self._exchange(self._open(deadline), request, deadline, latest)
+        except Broken as error:
+            raise Unavailable(f"no answer from the broker: {error}") from error
+
+    def _exchange(
+        self, connection: Connection, request: Call, deadline: float, latest: tuple[int, bytes] | None = None
+    ) -> Reply:
+        """Send and wait. The connection is kept when the exchange is complete, closed otherwise. Raises `Broken`."""
+        try:
+            connection.send(request, deadline)
+            answer = connection.receive(deadline)
+        except TimeoutError:
+            connection.close()
+            raise Unavailable("the broker did not answer in time") from None
+        except BaseException:
+            connection.close()
+            raise
+        self._give_back(connection)
+        if not isinstance(answer, wire.Answer) or answer.id != request.id:
+            raise Unavailable("the broker does not know this request")
+        if answer.result == wire.INVALID:
+            raise Unavailable("the broker takes the task for invalid")
+        if answer.snapshot is not None:
+            latest = self._latest = answer.revision, answer.snapshot
+        if latest is None or latest[0] != answer.revision:
+            raise Unavailable("the broker left out a snapshot that is not here")
+        return Reply(answer.result, latest[1], answer.revision)
+
+    # Connections. List operations are atomic; there is no lock that a call could hold or a fork could copy.
+
+    def _open(self, deadline: float) -> Connection:
+        return reach(self._root, self._greeting, self._settings, deadline)
+
+    def _take(self) -> Connection | None:
+        if self._pid != os.getpid():
+            self._start_over()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _give_back(self, connection: Connection) -> None:
+        if len(self._idle) < KEPT_CONNECTIONS and self._pid == os.getpid():
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _start_over(self) -> None:
+        """Forget the connections of the process that we were forked from. Closing our copies does not end its own."""
+        for connection in getattr(self, "_idle", ()):
+            connection.close()
+        self._pid = os.getpid()
+        self._idle: list[Connection] = []
+        self._waiting: dict[object, float] = {}
+
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        now = time.monotonic()
+        if any(since < now - STUCK_SECONDS for since in list(self._waiting.values())):
+            raise Unavailable("the broker has not answered an earlier call")
+        call = object()
+        self._waiting[call] = now
+        try:
+            yield
+        finally:
+            self._waiting.pop(call, None)
 
 
 def session_secret(project_root: Path) -> bytes:
     """32 random bytes, made once a project and user, the same in every worker. Raises `Unavailable`."""
-    raise Unavailable("not built yet")
+    try:
+        with runtime.PrivateDirectory.open(runtime_dir(project_root)) as directory:
+            return runtime.secret(directory)
+    except runtime.Refused as error:
+        raise Unavailable(error.reason) from error
+    except OSError as error:
+        raise Unavailable(f"the secret of this project cannot be read or made: {error.strerror}") from error
+
+
+def _after_fork() -> None:
+    for client in list(_clients):
+        client._start_over()
+
+
+_clients: weakref.WeakSet[BrokerClient] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,85 @@
+"""What a broker that died left running: found and ended before a new Pi starts.
+
+Pi sees the end of its input and leaves by itself, but a tool that it had running may live on, in a session of its own
+and without a parent. Three traces lead to it: a variable in its environment that names the project, the record of the
+last Pi and of everybody seen below it, and descent from any of these. A bare process number leads nowhere.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from flask_pi_taskbar import osdep
+from flask_pi_taskbar.broker.runtime import PrivateDirectory
+from flask_pi_taskbar.osdep import processes
+from flask_pi_taskbar.osdep.types import Process
+
+NAME: Final = "pi.json"
+MARKER: Final = "PI_BROWSER_TASKBAR_BROKER_CHILD"
+"""In the environment of Pi and so of all that it starts. Clients strip it again (it has the prefix of our private
+variables), so a server that an agent starts does not pass it on to a broker.
+"""
+
+GRACE_SECONDS: Final = 1.0
+"""A Pi that is just leaving may finish writing its session file."""
+
+
+class _Record(msgspec.Struct):
+    processes: list[Process]
+
+
+class Ledger:
+    """The record of the running Pi in a state directory. Blocking; for the file thread."""
+
+    def __init__(self, directory: Path, key: str) -> None:
+        self._directory = directory
+        self._key = key
+
+    def marker(self, name: str) -> bytes:
+        """The environment entry for one Pi; `name` tells it from every other one of this project."""
+        return f"{MARKER}={self._key}.{name}.".encode()
+
+    def write(self, members: Iterable[Process]) -> None:
+        with PrivateDirectory.open(self._directory) as folder:
+            folder.write(NAME, msgspec.json.encode(_Record(sorted(members))))
+
+    def clear(self) -> None:
+        with PrivateDirectory.open(self._directory) as folder:
+            folder.remove(NAME)
+
+    def sweep(self) -> tuple[int, int]:
+        """End everything that an earlier broker left; how many were found, and how many would not die.
+
+        Only the holder of the election may call this, and only while it has no Pi of its own.
+        """
+        recorded = self._read()
+        marker = f"{MARKER}={self._key}.".encode()
+
+        def find() -> set[Process]:
+            return processes.members(recorded, marker=marker)
+
+        found = find()
+        for process in found:
+            osdep.send_signal(process, signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_SECONDS
+        while any(processes.is_alive(process) for process in found) and time.monotonic() < deadline:
+            time.sleep(processes.POLL_SECONDS)
+        left = processes.end(find)
+        self.clear()
+        return len(found), len(left)
+
+    def _read(self) -> list[Process]:
+        with PrivateDirectory.open(self._directory) as folder:
+            data = folder.read(NAME)
+        if data is None:
+            return []
+        try:
+            return msgspec.json.decode(data, type=_Record).processes
+        except msgspec.DecodeError:
+            return []  # torn by a power cut, after which nobody in it can be alive
