@@ -6,11 +6,13 @@ browser would and never goes through a proxy.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from http.client import HTTPResponse
 from http.cookiejar import CookieJar
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -88,6 +90,11 @@ class Taskbar:
                     yield now
             time.sleep(every)
         raise TimeoutError(f"nothing more after {seconds:.0f} s; the last state was {json.dumps(last)}")
+
+    def stream(self) -> contextlib.closing[HTTPResponse]:
+        """The live state, as the server sends it; to be closed by the caller."""
+        request = urllib.request.Request(self.url + self.mount + "/events", headers={"Accept": "text/event-stream"})
+        return contextlib.closing(self._opener.open(request, timeout=40))
 
     def _snapshot(self, method: str, path: str, value: object = None) -> Snapshot:
         return dict(self._call(method, path, value))

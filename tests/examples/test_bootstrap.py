@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import runpy
 import socket
@@ -65,7 +66,7 @@ def test_a_full_disk_and_a_forbidden_directory_are_told_before_the_work(tmp_path
 def test_a_python_without_ensurepip_is_told_which_package_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SetupError) as told:
         environment.prepared(tmp_path / "new", ["x"], QUIET, tmp_path)
     assert "python3-venv" in told.value.advice
