@@ -7,7 +7,9 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from examples.bootstrap import agent, node, serve
@@ -70,13 +72,33 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+@dataclass(frozen=True)
+class Preparation:
+    """What makes the parts that have to be downloaded, or finds them."""
+
+    environment: Callable[[Path, Console], Environment]
+    pi: Callable[[Path, Environment, Console], Path]
+
+
+def _environment(directory: Path, console: Console) -> Environment:
+    check_directory(directory, 50 if (directory / "examples" / "finished.json").exists() else 600)
+    with exclusive(directory, console):
+        return prepared(directory / "examples", PACKAGES, console, directory / "logs")
+
+
+def _pi(directory: Path, environment: Environment, console: Console) -> Path:
+    with exclusive(directory, console):
+        runtime = node.node(directory, environment.pip, console)
+        return node.pi(directory, node.NEW_LINE, runtime, console)
+
+
+def main(argv: Sequence[str] | None = None, parts: Preparation = Preparation(_environment, _pi)) -> int:
     options = parser().parse_args(argv)
     console = Console()
     for sign in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(sign, _interrupt)
     try:
-        return run(options, console)
+        return _run(options, parts, console)
     except SetupError as problem:
         console.say(f"\n{problem}")
         return 1
@@ -90,20 +112,19 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def run(options: argparse.Namespace, console: Console) -> int:
+def _run(options: argparse.Namespace, parts: Preparation, console: Console) -> int:
     directory: Path = options.dir.absolute()
-    check_directory(directory, 50 if (directory / "examples" / "finished.json").exists() else 600)
-    with exclusive(directory, console):
-        environment = prepared(directory / "examples", PACKAGES, console, directory / "logs")
+    environment = parts.environment(directory, console)
     with slot(directory) as place:
         project = fresh_copy(place)
-        with _agent(options, directory, place, environment, console) as chosen:
+        private_pi = partial(parts.pi, directory, environment, console)
+        with _agent(options, place, private_pi, console) as chosen:
             return _serve(options, place, project, environment, chosen, console)
 
 
 @contextlib.contextmanager
 def _agent(
-    options: argparse.Namespace, directory: Path, place: Slot, environment: Environment, console: Console
+    options: argparse.Namespace, place: Slot, private_pi: Callable[[], Path], console: Console
 ) -> Iterator[Agent]:
     """The user's own Pi if it has a model, else the real Pi with the demo model, which lives as long as the block."""
     why = ASKED if options.demo else NOT_FOUND
@@ -115,9 +136,7 @@ def _agent(
             yield Agent(own, model)
             return
         why = NO_MODEL
-    with exclusive(directory, console):
-        runtime = node.node(directory, environment.pip, console)
-        private = str(node.pi(directory, node.NEW_LINE, runtime, console))
+    private = str(private_pi())
     if not own and not options.demo and "PI_CODING_AGENT_DIR" in os.environ:
         model = agent.configured_model(private, place.project)
         if model:
