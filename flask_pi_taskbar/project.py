@@ -18,6 +18,10 @@ ROOT_MARKERS: Final = (".git", "pyproject.toml", "setup.cfg")
 KEY_LENGTH: Final = 12
 
 
+class NoHome(OSError):  # noqa: N818 - it says what happened
+    """This user has no home, and no variable names another place."""
+
+
 def project_root(start: Path) -> Path:
     """The nearest folder at or above `start` with one of `ROOT_MARKERS` in it, else `start`; symlinks resolved."""
     folder = Path(os.path.realpath(start))
@@ -48,6 +52,7 @@ def runtime_dir(root: Path) -> Path:
 
     `$XDG_RUNTIME_DIR` counts only when it is what its specification demands: an absolute path to a folder of ours that
     nobody else may enter. A variable left over by `su` or `sudo -E` names another user's folder and is passed over.
+    Raises `NoHome`.
     """
     key = project_key(root, os.getuid())
     base = os.environ.get("XDG_RUNTIME_DIR", "")
@@ -57,13 +62,18 @@ def runtime_dir(root: Path) -> Path:
 
 
 def state_dir(root: Path) -> Path:
-    """Where the journal, the registry and the logs of this project lie; it survives a reboot."""
+    """Where the journal, the registry and the logs of this project lie; it survives a reboot. Raises `NoHome`."""
     return _state_home() / NAMESPACE / project_key(root, os.getuid())
 
 
 def _state_home() -> Path:
     base = os.environ.get("XDG_STATE_HOME", "")
-    return Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
+    if base.startswith("/"):
+        return Path(base)
+    home = os.path.expanduser("~")  # noqa: PTH111 - gives back what it cannot resolve, which is asked next
+    if not home.startswith("/"):
+        raise NoHome("there is no home folder to keep files in: set HOME or XDG_STATE_HOME")
+    return Path(home, ".local", "state")
 
 
 def _is_private_folder(path: str) -> bool:

@@ -201,7 +201,7 @@ def session_secret(project_root: Path) -> bytes:
     except runtime.Refused as error:
         raise Unavailable(error.reason) from error
     except OSError as error:
-        raise Unavailable(f"the secret of this project cannot be read or made: {error.strerror}") from error
+        raise Unavailable(f"the secret of this project cannot be read or made: {error.strerror or error}") from error
 
 
 def _after_fork() -> None:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ def main(root: Path, grace: float = GRACE_SECONDS) -> int:
     """Be the broker of `root` until there is no more need for one. Returns the exit code."""
     state = state_dir(root)
     log = Log(state)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a server may have passed on that it ignores its children
     try:
         directory = PrivateDirectory.open(runtime_dir(root))
         socket_path(directory.path)
@@ -69,7 +71,7 @@ async def _serve(root: Path, state: Path, log: Log, election: Election, listener
     key = project_key(root, os.getuid())
     reception = Reception(identity=identity(root), token=token, version=__version__, pid=os.getpid())
     server = Server(shell, reception, election, lambda changed: TaskHost(shell, root, state, key, changed), grace)
-    loop.set_exception_handler(lambda _, context: fatal(context.get("exception") or RuntimeError(context["message"])))
+    loop.set_exception_handler(lambda _, context: _judge(context, fatal, shell))
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, server.end, signal.Signals(number).name)
     await server.open(listener)
@@ -90,6 +92,15 @@ async def _serve(root: Path, state: Path, log: Log, election: Election, listener
     shell.note("ended")
     shell.close()
     return EXIT_BUG if bugs else EXIT_OK
+
+
+def _judge(context: dict[str, Any], fatal: Callable[[BaseException], None], shell: Shell) -> None:
+    """What reached nobody else: trouble with a descriptor passes, anything else is a bug."""
+    problem = context.get("exception")
+    if isinstance(problem, OSError):
+        shell.note("input or output failed", problem=type(problem).__name__)
+    else:
+        fatal(problem or RuntimeError())
 
 
 def _report(line: str) -> None:

@@ -15,7 +15,7 @@ from flask_pi_taskbar.broker.connection import Broken, Connection, Greeting, NoB
 from flask_pi_taskbar.broker.launch import launch, scrubbed_environment, turn
 from flask_pi_taskbar.broker.runtime import PrivateDirectory, Refused
 from flask_pi_taskbar.broker.unavailable import Unavailable
-from flask_pi_taskbar.project import runtime_dir
+from flask_pi_taskbar.project import NoHome, runtime_dir
 from flask_pi_taskbar.version import __version__
 
 CONNECT_SECONDS: Final = 4.0
@@ -46,6 +46,8 @@ def reach(root: Path, greeting: Greeting, settings: tuple[str, int], deadline: f
             raise Unavailable(str(error)) from error
         except TimeoutError:
             raise Unavailable("the broker did not answer in time") from None
+        except NoHome as error:
+            raise Unavailable(str(error)) from error
 
 
 def explain(reply: wire.Refused) -> str:

@@ -36,7 +36,8 @@ LOOK_SECONDS: Final = 5.0
 
 STANDING_SECONDS: Final = 15.0
 ENDING_SECONDS: Final = 10.0
-CONNECTIONS: Final = 512
+CONNECTIONS: Final = 200
+"""macOS gives a process 256 descriptors."""
 
 Snapshot = Callable[[], bytes]
 """What the feed holds: the way to the newest snapshot, so that nothing is encoded for nobody."""
@@ -126,7 +127,7 @@ class Server:
             configured=settings is not None,
             executable=settings.executable if settings else "",
             task_timeout=settings.task_timeout if settings else 0,
-            connections=len(self.connections),
+            connections=len(self.connections) - 1,
             followers=len(self.feed),
             idle=self.host.idle,
             session=self.host.session_status,

@@ -139,7 +139,7 @@ class Update(_Message):
 
 
 class Report(_Message):
-    """What `broker status` shows."""
+    """What `broker status` shows. `connections` leaves out the one that asks."""
 
     id: int
     pid: int

@@ -1,0 +1,49 @@
+"""The command line: `pi-taskbar …`, and the same tree as `flask pi-taskbar …`.
+
+Only the names of the commands stand here; the module of a command is loaded when it is called or when its help is
+shown. So a command brings in what it needs and no more: `pi-taskbar broker` never imports Flask.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+import click
+
+from flask_pi_taskbar.version import __version__
+
+COMMANDS: Final = {
+    "broker": "flask_pi_taskbar.broker.commands:broker",
+}
+"""Name of the command to `module:object`."""
+
+
+class _Tree(click.Group):
+    """A group whose commands are loaded on demand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *COMMANDS})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        target = COMMANDS.get(cmd_name)
+        if target is None:
+            return super().get_command(ctx, cmd_name)
+        module, _, name = target.partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
+@click.group("pi-taskbar", cls=_Tree)
+@click.version_option(__version__, prog_name="pi-taskbar")
+def group() -> None:
+    """The Pi taskbar of a Flask app in development.
+
+    Commands work on the project around the current folder: the nearest parent that holds .git, pyproject.toml or
+    setup.cfg.
+    """
+
+
+def main() -> None:
+    """The console script `pi-taskbar`."""
+    group(prog_name="pi-taskbar")
