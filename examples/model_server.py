@@ -38,6 +38,7 @@ from examples.model_scenes import (
 )
 
 MODEL = "scripted"
+MOST_TOKENS = 20_000  # never so many that Pi would compact the conversation by itself
 LONGEST_ANSWER = 600.0  # seconds; no stream outlives this, whatever the script says
 
 
@@ -125,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         served, steps = self.server.record(ask)
         self.answer_id = f"chatcmpl-{self.server.count}"
-        self.tokens_in = len(raw) // 4
+        self.tokens_in = min(len(raw) // 4, MOST_TOKENS)
         try:
             self._stream(steps) if body.get("stream") else self._whole(steps)
             served.outcome = "served"
