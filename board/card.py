@@ -22,7 +22,8 @@ from flask_pi_taskbar.board.text import is_clean_line, is_key
 
 _DECODER: Final = msgspec.json.Decoder(Card)
 _ANYTHING: Final = msgspec.json.Decoder()
-_WAS: Final = "x-was"
+RAW: Final = "x-was"
+"""The unknown field in which a rewrite keeps the raw values that could not be used."""
 
 
 def parse(data: bytes, file_id: int, mtime: Stamp | None = None) -> Card | Damaged:
@@ -60,15 +61,20 @@ def _with_unknown_fields(data: bytes, file_id: int) -> Card | None:
 
 
 def serialize(card: Card) -> bytes:
-    """The card's file: sorted keys, one space of indent, a final line feed. Unusable raw values go under `x-was`."""
-    plain = as_json(card)
-    if card.repaired and not isinstance(card.kept, msgspec.UnsetType):
-        earlier = plain.get(_WAS)
-        plain[_WAS] = (earlier if isinstance(earlier, dict) else {} if earlier is None else {_WAS: earlier}) | dict(
-            card.kept.was
-        )
+    """The card's file: sorted keys, one space of indent, a final line feed."""
+    plain = as_json(with_raw_kept(card))
     compact = json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))  # takes integers of any size
     return msgspec.json.format(compact.encode(), indent=1) + b"\n"
+
+
+def with_raw_kept(card: Card) -> Card:
+    """The card with what was repaired on reading moved under the unknown field `x-was`, as an accepted write does."""
+    if isinstance(card.kept, msgspec.UnsetType) or not card.kept.was:
+        return card
+    earlier = card.unknown.get(RAW)
+    if not isinstance(earlier, dict):
+        earlier = {} if earlier is None else {RAW: earlier}
+    return msgspec.structs.replace(card, kept=Kept({**card.unknown, RAW: {**earlier, **card.kept.was}}))
 
 
 def etag(card_id: int, rev: int, data: bytes) -> str:
