@@ -1,0 +1,26 @@
+"""Fixtures of the browser tests: a scripted server, a page object, a browser that is clean for every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from selenium.webdriver import Chrome
+
+from tests.browser.stub_server import Stub
+from tests.browser.taskbar_page import TaskbarPage
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with Stub() as server:
+        yield server
+
+
+@pytest.fixture
+def taskbar(chromium_session: Chrome, stub: Stub) -> Iterator[TaskbarPage]:
+    """A page of the scripted server, not yet opened. Storage is the origin's, and every test has its own origin."""
+    page = TaskbarPage(chromium_session, stub)
+    page.reset()
+    yield page
+    page.leave()
