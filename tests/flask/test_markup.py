@@ -117,9 +117,9 @@ def test_a_document_without_a_place_may_still_end_where_text_may_stand(document:
 PIECES = st.sampled_from(
     re.split(
         r"\s",
-        """</head> <head> <body> </body> </html> <body <script> </script> <!-- --> --!> <!--> <! <? < </ > / = ' " a x< -
-    <p <a href= <style> </style> <textarea> </textarea> <title></title> <template> </template> <svg> </svg> <script/>
-    </script </scripty> <!DOCTYPE plaintext> é""",
+        """</head> <head> <body> </body> </html> <body <script> </script> <!-- --> --!> <!--> <! <? < </ > / = ' "
+    a x< - <p <a href= <style> </style> <textarea> </textarea> <title></title> <template> </template> <svg> </svg>
+    <script/> </script </scripty> <!DOCTYPE plaintext> é""",
     )
 ) | st.sampled_from(" \n")
 

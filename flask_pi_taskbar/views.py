@@ -1,0 +1,147 @@
+"""The routes of the taskbar: state, tasks, reset, events, bootstrap and assets, as Contract v1 has them.
+
+A blueprint of the inner app (`app.create_app`), which has checked access and CSRF before anything here runs. A view
+translates one HTTP request into one call of the broker client and back; nothing is kept, retried or logged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from flask import Blueprint, Response, request, send_from_directory
+from flask_wtf.csrf import generate_csrf
+from werkzeug.exceptions import NotFound
+
+from flask_pi_taskbar.broker.client import Reply, Unavailable
+from flask_pi_taskbar.contract import CONTRACT_VERSION, InvalidTask, parse_task
+from flask_pi_taskbar.contract.bounds import REQUEST_BYTES
+from flask_pi_taskbar.contract.codes import Code, error_body
+from flask_pi_taskbar.settings import Settings
+from flask_pi_taskbar.stream import BrokerLike, Slots, carrier_of, events, has_gone
+from flask_pi_taskbar.version import __version__
+
+ASSETS: Final = Path(__file__).parent / "static" / "taskbar"
+ASSET_TYPES: Final = {".js": "text/javascript", ".css": "text/css"}
+
+SECURITY_HEADERS: Final = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Referrer-Policy", "no-referrer"),
+)
+_JSON_HEADERS: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), *SECURITY_HEADERS]
+_STREAM_HEADERS: Final = [
+    ("Content-Type", "text/event-stream; charset=utf-8"),
+    ("Cache-Control", "no-store"),
+    ("X-Accel-Buffering", "no"),
+    *SECURITY_HEADERS,
+]
+
+OUTCOMES: Final[Mapping[str, int | Code]] = {
+    "ok": 200,
+    "accepted": 202,
+    "cancelled": 200,
+    "busy": Code.BUSY,
+    "unavailable": Code.UNAVAILABLE,
+    "not_found": Code.TASK_NOT_FOUND,
+    "not_cancellable": Code.TASK_NOT_CANCELLABLE,
+    "reset_while_busy": Code.RESET_WHILE_BUSY,
+    "session_reset_rejected": Code.SESSION_RESET_REJECTED,
+}
+"""What a result of the broker is over HTTP: a status, or an error."""
+
+
+def json_response(body: bytes, status: int = 200) -> Response:
+    """A JSON answer that nobody stores, sniffs, frames or reads from elsewhere."""
+    return Response(body, status, _JSON_HEADERS)
+
+
+def error_response(code: Code, snapshot: bytes | None = None) -> Response:
+    """The answer with a code of the contract, and the snapshot where there is one."""
+    return json_response(error_body(code, snapshot), code.status)
+
+
+def taskbar_blueprint(client: BrokerLike, settings: Settings, report: Callable[[Unavailable], None]) -> Blueprint:
+    """The routes for one client. `report` is told why a stream had nothing to give."""
+    blueprint = Blueprint("taskbar", __name__)
+    route = partial(blueprint.route, provide_automatic_options=False)  # there is no CORS to ask about
+    slots = Slots()
+    known = {
+        "contract_version": CONTRACT_VERSION,
+        "product_version": __version__,
+        "csrf_token": "",
+        "remote_access": bool(settings.allowed_hosts),
+        "project": settings.project_root.name,
+        "live": False,
+    }
+
+    @route("/state", methods=["GET"])
+    def state() -> Response:
+        return _outcome(client.state())
+
+    @route("/tasks", methods=["POST"])
+    def submit() -> Response:
+        return _outcome(client.submit(parse_task(_body())))
+
+    @route("/tasks/<path:task_id>", methods=["DELETE"])
+    def cancel(task_id: str) -> Response:
+        return _outcome(client.cancel(task_id))
+
+    @route("/session/reset", methods=["POST"])
+    def reset() -> Response:
+        return _outcome(client.reset())
+
+    @route("/bootstrap", methods=["GET"])
+    def bootstrap() -> Response:
+        live = carrier_of(request.environ, settings.max_streams).limit != 0
+        return json_response(msgspec.json.encode({**known, "csrf_token": generate_csrf(), "live": live}))
+
+    @route("/events", methods=["GET"])
+    def live_state() -> Response:
+        environ = request.environ
+        carrier = carrier_of(environ, settings.max_streams)
+        return Response(events(client, _after(), carrier, slots, has_gone(environ), report), 200, _STREAM_HEADERS)
+
+    @route("/assets/<path:name>", methods=["GET"])
+    def asset(name: str) -> Response:
+        media = ASSET_TYPES.get(Path(name).suffix)
+        if media is None:
+            raise NotFound
+        response = send_from_directory(ASSETS, name, mimetype=media)
+        response.headers["Cache-Control"] = "no-cache"
+        response.headers.extend(SECURITY_HEADERS)
+        return response
+
+    return blueprint
+
+
+def _outcome(reply: Reply) -> Response:
+    outcome = OUTCOMES.get(reply.result, Code.UNAVAILABLE)
+    if isinstance(outcome, Code):
+        return error_response(outcome, reply.snapshot)
+    return json_response(reply.snapshot, outcome)
+
+
+def _body() -> bytes:
+    """The body of a task request, read no further than it may be long. Raises `InvalidTask`."""
+    charset = request.mimetype_params.get("charset", "utf-8").lower()
+    if request.mimetype != "application/json" or charset not in ("utf-8", "utf8"):
+        raise InvalidTask
+    if (request.content_length or 0) > REQUEST_BYTES:
+        raise InvalidTask
+    body = b""
+    while chunk := request.stream.read(REQUEST_BYTES + 1 - len(body)):
+        body += chunk
+        if len(body) > REQUEST_BYTES:
+            raise InvalidTask
+    return body
+
+
+def _after() -> int | None:
+    """The revision that the browser has, as it says; None if it has none or says something else."""
+    given = request.headers.get("Last-Event-ID") or request.args.get("after", "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= 19 else None
