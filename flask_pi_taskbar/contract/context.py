@@ -15,6 +15,7 @@ from flask_pi_taskbar.contract.invalid import InvalidTask
 from flask_pi_taskbar.contract.origin import is_http_origin
 from flask_pi_taskbar.contract.rules import (
     Rule,
+    ascii_in_case,
     flag,
     flag_or,
     listed,
@@ -22,7 +23,6 @@ from flask_pi_taskbar.contract.rules import (
     or_absent,
     record,
     text,
-    text_in_case,
     text_or_absent,
     text_that,
     unique,
@@ -85,7 +85,7 @@ _location: Final = record(
 
 _route: Final = record(
     {
-        "method": text_in_case(str.upper, _METHOD.fullmatch, bounds.METHOD_BYTES),
+        "method": ascii_in_case(str.upper, _METHOD.fullmatch, bounds.METHOD_BYTES),
         "pattern": text(bounds.PATTERN_BYTES),
         "handler": text(bounds.HANDLER_BYTES),
         "action": null_or(text_or_absent(bounds.ACTION_BYTES)),
@@ -117,7 +117,7 @@ def _source(value: Any) -> dict[str, Any]:
     return hint
 
 
-_tag: Final = text_in_case(str.lower, _TAG.fullmatch, bounds.TAG_BYTES)
+_tag: Final = ascii_in_case(str.lower, _TAG.fullmatch, bounds.TAG_BYTES)
 
 # What a node and the summary of an ancestor share.
 _identity: Final[dict[str, Rule]] = {

@@ -11,45 +11,51 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from flask_pi_taskbar.contract.invalid import InvalidTask
-from flask_pi_taskbar.contract.text import exceeds, on_one_line
+from flask_pi_taskbar.contract.text import composed, without_controls
 
 Rule = Callable[[Any], Any]
 
 
+def fitting(text: str, max_bytes: int) -> str:
+    """`text` composed, if it fits its bound; the controls and spaces that go have gone before.
+
+    In that order one round is enough: a letter and an accent that a control kept apart would otherwise stay apart.
+    """
+    result = composed(text, max_bytes)
+    if result is None:
+        raise InvalidTask
+    return result
+
+
+def line(value: object, max_bytes: int) -> str:
+    """A string with one space for every run of white space and none at its ends, within its bound; it may be empty."""
+    if type(value) is not str:
+        raise InvalidTask
+    return fitting(" ".join(without_controls(value).split()), max_bytes)
+
+
 def text(max_bytes: int) -> Rule:
-    """A non-empty string, on one line."""
+    """A non-empty string."""
 
     def rule(value: object) -> str:
-        if type(value) is not str:
+        cleaned = line(value, max_bytes)
+        if not cleaned:
             raise InvalidTask
-        value = on_one_line(value)
-        if not value or exceeds(value, max_bytes):
-            raise InvalidTask
-        return value
+        return cleaned
 
     return rule
 
 
 def text_or_absent(max_bytes: int) -> Rule:
     """A string that is left out when nothing of it remains."""
-
-    def rule(value: object) -> str | None:
-        if type(value) is not str:
-            raise InvalidTask
-        value = on_one_line(value)
-        if exceeds(value, max_bytes):
-            raise InvalidTask
-        return value or None
-
-    return rule
+    return lambda value: line(value, max_bytes) or None
 
 
 def text_that(holds: Callable[[str], object], max_bytes: int) -> Rule:
-    """A non-empty string for which `holds` is true."""
-    clean = text(max_bytes)
+    """A string for which `holds` is true."""
 
     def rule(value: object) -> str:
-        cleaned: str = clean(value)
+        cleaned = line(value, max_bytes)
         if not holds(cleaned):
             raise InvalidTask
         return cleaned
@@ -57,16 +63,14 @@ def text_that(holds: Callable[[str], object], max_bytes: int) -> Rule:
     return rule
 
 
-def text_in_case(change: Callable[[str], str], holds: Callable[[str], object], max_bytes: int) -> Rule:
-    """A non-empty string, its case changed by `change`, for which `holds` is true."""
+def ascii_in_case(change: Callable[[str], str], holds: Callable[[str], object], max_bytes: int) -> Rule:
+    """A string for which `holds` is true once its case is changed; only ASCII may hold. The result has to fit."""
 
     def rule(value: object) -> str:
-        if type(value) is not str:
+        cleaned = change(line(value, _BEFORE_CASE * max_bytes))
+        if len(cleaned) > max_bytes or not holds(cleaned):
             raise InvalidTask
-        value = change(on_one_line(value))
-        if not holds(value) or exceeds(value, max_bytes):
-            raise InvalidTask
-        return value
+        return cleaned
 
     return rule
 
@@ -74,16 +78,11 @@ def text_in_case(change: Callable[[str], str], holds: Callable[[str], object], m
 def word(words: Iterable[str]) -> Rule:
     """One of `words`, in whatever case it comes."""
     known = frozenset(words)
+    return ascii_in_case(str.lower, known.__contains__, max(map(len, known)))
 
-    def rule(value: object) -> str:
-        if type(value) is not str:
-            raise InvalidTask
-        value = on_one_line(value).lower()
-        if value not in known:
-            raise InvalidTask
-        return value
 
-    return rule
+# A letter outside ASCII that becomes an ASCII one with its case takes at most this many bytes.
+_BEFORE_CASE: Final = 4
 
 
 def flag(value: object) -> bool:

@@ -14,7 +14,8 @@ from flask_pi_taskbar.contract.bounds import PROMPT_BYTES, REQUEST_BYTES
 from flask_pi_taskbar.contract.compact import compact
 from flask_pi_taskbar.contract.context import context
 from flask_pi_taskbar.contract.invalid import InvalidTask
-from flask_pi_taskbar.contract.text import exceeds, settled
+from flask_pi_taskbar.contract.rules import fitting
+from flask_pi_taskbar.contract.text import without_controls
 
 
 class TaskRequest(msgspec.Struct, frozen=True):
@@ -46,8 +47,8 @@ def encode_task(task: TaskRequest) -> bytes:
 def _prompt(value: Any) -> str:
     if type(value) is not str:
         raise InvalidTask
-    prompt = settled(value).strip()
-    if not prompt or exceeds(prompt, PROMPT_BYTES):
+    prompt = fitting(without_controls(value).strip(), PROMPT_BYTES)
+    if not prompt:
         raise InvalidTask
     return prompt
 

@@ -1,4 +1,4 @@
-"""Small text tools: how the contract normalizes a string, how labels are cleaned and cut, how bytes are counted.
+"""Small text tools: how the contract normalizes a string, how labels are cleaned and cut.
 
 The task parser, the session and the views call them. They look at one string at a time and keep nothing.
 """
@@ -14,25 +14,25 @@ from unicodedata import normalize
 _STRIPPED: Final = re.compile("[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]")
 
 
-def settled(text: str) -> str:
-    """`text` with line feeds for line ends, without controls, in NFC.
+def without_controls(text: str) -> str:
+    """`text` with line feeds for line ends and no other control. It still has to be composed."""
+    if text.isprintable():
+        return text
+    return _STRIPPED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
-    Controls go before NFC is made: a letter and its accent that a control kept apart would otherwise stay decomposed,
-    and a second round would change the text again.
+
+def composed(text: str, max_bytes: int) -> str | None:
+    """`text` in NFC, or None where that takes more than `max_bytes`. It must not hold a lone surrogate.
+
+    Putting a long run of accents in order takes quadratic time: a request's worth of them would hold a worker, or the
+    broker's one thread, for seconds. So what cannot fit is not composed at all: composing leaves at least a quarter.
     """
-    if not text.isprintable():
-        text = _STRIPPED.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return text if text.isascii() else normalize("NFC", text)
-
-
-def on_one_line(text: str) -> str:
-    """`text` settled, with one space for every run of white space and none at the ends."""
-    return " ".join(settled(text).split())
-
-
-def exceeds(text: str, max_bytes: int) -> bool:
-    """Whether `text` takes more than `max_bytes` in UTF-8. It must not hold a lone surrogate."""
-    return len(text) > max_bytes or (not text.isascii() and len(text.encode()) > max_bytes)
+    if text.isascii():
+        return text if len(text) <= max_bytes else None
+    if len(text.encode()) > 4 * max_bytes:
+        return None
+    text = normalize("NFC", text)
+    return text if len(text.encode()) <= max_bytes else None
 
 
 def clean_label(text: str, max_bytes: int) -> str:

@@ -18,7 +18,7 @@ SECTIONS = ["page", *(f"focus:{number}" for number in range(1, 9))]
 
 
 def normalized(context: Any) -> Any:
-    context = _every_string(_settled, context)
+    context = _every_string(settled, context)
     if not isinstance(context, dict):
         return context
     _location(context.get("location"))
@@ -50,7 +50,7 @@ def _every_string(change: Callable[[str], str], value: Any) -> Any:
     return value
 
 
-def _settled(text: str) -> str:
+def settled(text: str) -> str:
     text = re.sub("\r\n?", "\n", text)
     while True:
         again = unicodedata.normalize("NFC", "".join(each for each in text if ord(each) not in REMOVED))
@@ -59,7 +59,7 @@ def _settled(text: str) -> str:
         text = again
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     return re.sub(f"[{WHITE_SPACE}]+", " ", text).strip(" ")
 
 
@@ -74,13 +74,13 @@ def _change(record: Any, field: str, change: Callable[[str], str]) -> None:
 
 def _lines(record: Any, *fields: str) -> None:
     for field in fields:
-        _change(record, field, _one_line)
+        _change(record, field, one_line)
 
 
 def _location(location: Any) -> None:
     if isinstance(location, dict):
         _lines(location, "origin", "path")
-        location |= _every_string(_one_line, {key: location[key] for key in ("query_names",) if key in location})
+        location |= _every_string(one_line, {key: location[key] for key in ("query_names",) if key in location})
 
 
 def _summary(summary: Any) -> None:
@@ -110,7 +110,7 @@ def _node(node: Any) -> None:
     if node.get("text") == "":
         del node["text"]
     if isinstance(node.get("classes"), list):
-        node["classes"] = [_one_line(each) if isinstance(each, str) else each for each in node["classes"]]
+        node["classes"] = [one_line(each) if isinstance(each, str) else each for each in node["classes"]]
         if node["classes"] == []:
             del node["classes"]
     if isinstance(attributes := node.get("attributes"), dict):
@@ -139,7 +139,7 @@ def _truncation(context: dict[str, Any]) -> None:
         _lines(entry, "section")
         _change(entry, "section", str.lower)
         if isinstance(entry, dict) and isinstance(reasons := entry.get("reasons"), list):
-            reasons = [_one_line(each).lower() if isinstance(each, str) else each for each in reasons]
+            reasons = [one_line(each).lower() if isinstance(each, str) else each for each in reasons]
             entry["reasons"] = sorted(reasons, key=lambda reason: ORDER.index(reason) if reason in ORDER else 9)
     entries.sort(
         key=lambda entry: (

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from flask_pi_taskbar.contract.text import on_one_line
+from tests.contract.reference import one_line, settled
 
 Context = dict[str, Any]
 
@@ -24,7 +24,9 @@ def fits(text: str, max_bytes: int) -> bool:
 
 def line(max_bytes: int) -> st.SearchStrategy[str]:
     """A normalized, non-empty string of one line."""
-    return st.text(LETTERS, min_size=1, max_size=24).map(on_one_line).filter(lambda text: fits(text, max_bytes))
+    return (
+        st.text(LETTERS, min_size=1, max_size=24).map(settled).map(one_line).filter(lambda text: fits(text, max_bytes))
+    )
 
 
 def prompt() -> st.SearchStrategy[str]:
@@ -44,7 +46,7 @@ def partly(fields: dict[str, st.SearchStrategy[Any]], **required: st.SearchStrat
 
 
 origins = st.sampled_from(["http://localhost:5000", "https://a-b.example", "http://[::1]:80", "http://127.0.0.1"])
-paths = st.text(LETTERS, max_size=12).map(lambda text: on_one_line("/" + text))
+paths = st.text(LETTERS, max_size=12).map(lambda text: one_line(settled("/" + text)))
 tags = st.sampled_from(["a", "div", "my-el", "h1", "input"])
 locations = st.fixed_dictionaries(
     {"origin": origins, "path": paths, "query_names": st.lists(line(128), max_size=3, unique=True)}
