@@ -1,7 +1,8 @@
 """How often Pi may be started: a few attempts in a row, more and more slowly, so many a window, and then a pause.
 
-The session asks before each start. A death soon after a good start counts like a failed start, or a Pi that dies
-right after its first answer would be started for ever.
+The session asks before each start. An idle Pi that dies soon after a good start counts like a failed start, or one
+that dies right after its first answer would be started for ever. One that is lost at work does not count: somebody
+gave it that work, and decides whether to try again.
 """
 
 from __future__ import annotations
@@ -52,11 +53,16 @@ class Budget:
         self._ready_at = None
 
     def ready(self, now: float) -> None:
-        """Pi has answered: failed starts before it no longer count against the next series."""
+        """Pi has answered, which ends the series."""
         self._ready_at = now
 
+    def lost_at_work(self) -> None:
+        """Pi was lost over a task or a reset: a person is there, and the next one starts at once."""
+        self.pardon()
+        self.begin()
+
     def lost(self, now: float) -> None:
-        """Pi, or the attempt to start it, has come to an end that nobody asked for."""
+        """An idle Pi, or the attempt to start one, has come to an end."""
         if self._ready_at is not None and now - self._ready_at >= self._timing.steady:
             self.pardon()
         else:

@@ -40,3 +40,4 @@ class Child:
             self.compacting = False
         elif kind == "agent_settled":
             self.announces_end = True
+            self.compacting = False

@@ -52,9 +52,8 @@ class Keeper:
         return True
 
     def replace(self, now: float) -> bool:
-        """The child is lost: end it and start the next. False where no start is left."""
+        """The child is lost, and the budget knows: end it and start the next. False where no start is left."""
         self.stop(now)
-        self.budget.lost(now)
         return self.start(now)
 
     def spawn_if_due(self, now: float) -> None:

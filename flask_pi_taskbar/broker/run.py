@@ -109,11 +109,25 @@ class Run:
         self.task.activity = texts.STOPPING
         self.abort_due = self.stage is Stage.ACCEPTED
 
+    def hold(self, now: float) -> None:
+        """The prompt waits for the end of a compaction; ask, in case we shall not hear of it."""
+        self.task.activity = texts.COMPACTING
+        if self.ask_at is None and not self._fence_stands:
+            self.ask_at = now + self._timing.patience
+
+    def sent(self, now: float) -> None:
+        """The prompt is on its way; the page it carried is no longer needed."""
+        self.request = None
+        self.stage = Stage.SENT
+        self._work_goes_on()
+        self.ask_at = now + self._timing.silence
+
     def accepted(self, disposition: object, now: float) -> None:
         """Pi has taken the prompt over."""
         self.stage = Stage.ACCEPTED
         self.child.announces_end |= disposition is not None
         self.abort_due = self.is_cancelling
+        self._work_goes_on()
         if self.task.status is TaskStatus.RUNNING and not self._begun:
             self.task.activity = texts.ACCEPTED
         if self._looping:
@@ -150,7 +164,13 @@ class Run:
             return
         self._fence_stands = False
         state = reply.data
-        if not reply.success or state.get("isStreaming") is not False or state.get("isCompacting") is not False:
+        if state.get("isCompacting") is False:
+            self.child.compacting = False
+        if self.stage is Stage.SENT:
+            self.ask_at = now + self._timing.silence
+        elif self.stage is Stage.UNSENT:
+            self._ask_again(now)
+        elif not reply.success or state.get("isStreaming") is not False or state.get("isCompacting") is not False:
             self._ask_again(now)
             self.abort_due = self.is_cancelling and self._abort_answered
         elif self._has_queued_work(state.get("pendingMessageCount"), now):
@@ -166,6 +186,8 @@ class Run:
             self.task.activity = say(record) or self.task.activity
         if meaning := _MEANINGS.get(kind):
             meaning(self, record, now)
+        if self.stage is Stage.SENT:
+            self.ask_at = now + self._timing.silence
 
     def verdict(self) -> tuple[TaskStatus, str | None]:
         """How it ended."""

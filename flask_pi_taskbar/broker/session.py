@@ -138,7 +138,7 @@ class Session(Transitions):
         self._effects.append(Journal(retained.id, retained.prompt, retained.started_at))
         return self._done()
 
-    def journaled(self, task_id: str, ok: bool, now: float) -> list[Effect]:  # noqa: ARG002
+    def journaled(self, task_id: str, ok: bool, now: float) -> list[Effect]:
         """The prompt is on disk, or could not be put there."""
         run = self._run
         if run and run.task.id == task_id and run.stage is Stage.JOURNALING:
@@ -146,7 +146,7 @@ class Session(Transitions):
             if ok:
                 run.stage = Stage.UNSENT
                 self._effects.append(Answer(run.ticket, Result.ACCEPTED))
-                self._dispatch(run)
+                self._dispatch(run, now)
             else:
                 self._withdraw(texts.NOT_RECORDED)
         return self._done()
@@ -159,7 +159,7 @@ class Session(Transitions):
             self._timers.arm(Timer.ABORT, now + self._timing.abort)
             self._timers.drop(Timer.FENCE)
             if run.stage is Stage.UNSENT:
-                self._dispatch(run)
+                self._dispatch(run, now)
             self._pump(now)
         if task is None or task.id != task_id:
             result = Result.NOT_FOUND

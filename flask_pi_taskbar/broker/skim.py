@@ -19,8 +19,10 @@ _KEPT: Final = 65_536
 # Deeper nesting is junk; it must not grow the stack of brackets without end.
 _DEEPEST: Final = 1_000
 
-_IN_TEXT: Final = re.compile(rb'["\\]')
-_OUTSIDE: Final = re.compile(rb'["{}\[\],:]')
+_TEXT: Final = re.compile(rb'(?:[^"\\]++|\\.)*+', re.DOTALL)
+_MARK: Final = re.compile(rb'["{}\[\],:]')
+# Where nothing is kept, whole strings are passed over with all that is no bracket.
+_DULL: Final = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
 _OPENERS: Final = {b"{": b"}", b"[": b"]"}
 _BLANK: Final = b" \t\r\n"
 
@@ -56,25 +58,21 @@ class Skimmer:
 
     def _skim_text(self, data: bytes, start: int) -> int:
         """In a string: on to its end, or to the end of `data`."""
-        position = start
-        if self._escaped:
-            self._escaped = False
-            position += 1
-        while found := _IN_TEXT.search(data, position):
-            position = found.end()
-            if found.group() == b'"':
-                self._in_text = False
-                self._keep(data, start, position)
-                return position
-            if position == len(data):
-                self._escaped = True
-            position += 1
-        self._keep(data, start, len(data))
-        return len(data)
+        body = _TEXT.match(data, start + self._escaped)
+        end = body.end() if body else len(data)
+        # What stops the match early is the closing quote, or a backslash that ends `data`.
+        self._escaped = data[end:] == b"\\"
+        self._in_text = self._escaped or end >= len(data)
+        end = min(end + 1, len(data))
+        self._keep(data, start, end)
+        return end
 
     def _skim_structure(self, data: bytes, start: int) -> int:
         """Between strings: on to the next mark, or to the end of `data`."""
-        found = _OUTSIDE.search(data, start)
+        if self._closers and self._where() is None:
+            dull = _DULL.match(data, start)
+            start = dull.end() if dull else start
+        found = _MARK.search(data, start)
         end = found.start() if found else len(data)
         self._keep(data, start, end)
         if found is None:

@@ -27,6 +27,9 @@ class Timing:
     reset_answer: float = 24.0
     # get_state is answered at once by a Pi that is well; one that compacts a long session may block for seconds.
     fence: float = 15.0
+    # Pi may think about a prompt before it takes it (a compaction, an extension), but answers get_state meanwhile. A
+    # longer silence makes us ask whether it still listens.
+    silence: float = 30.0
     # How long to wait for what normally follows in milliseconds (agent_start after acceptance or after a compaction
     # that will retry, agent_settled where we know this Pi announces it) before asking Pi.
     patience: float = 1.0

@@ -84,6 +84,10 @@ class Transitions:
             error = loss.ready
         else:
             error = loss.resetting if self._phase is Phase.RESETTING else loss.starting
+        if run or self._phase is Phase.RESETTING:
+            self._keeper.budget.lost_at_work()
+        else:
+            self._keeper.budget.lost(now)
         self._step(Step.LOSE)
         self._view.forget_session(error)
         self._timers.drop(Timer.RESET)
@@ -150,7 +154,7 @@ class Transitions:
     def _ask_for_new_session(self) -> None:
         self._command(self._listener(), Purpose.NEW_SESSION, "new_session", f"reset-{self._new_id()}")
 
-    def _dispatch(self, run: Run) -> None:
+    def _dispatch(self, run: Run, now: float) -> None:
         """Send the prompt of a recorded task, or do first what must come before it."""
         child = run.child
         if child.commands.is_waiting(Purpose.NEW_SESSION) or child.commands.is_waiting(Purpose.NEW_STATE):
@@ -163,11 +167,10 @@ class Transitions:
             self._timers.arm(Timer.RESET, self._timing.reset)
             self._ask_for_new_session()
         elif child.compacting:
-            run.task.activity = texts.COMPACTING
+            run.hold(now)
         elif run.request is not None:
             message = envelope(run.request)
-            run.request = None
-            run.stage = Stage.SENT
+            run.sent(now)
             self._command(child, Purpose.PROMPT, "prompt", f"task-{run.task.id}", message=message)
 
     def _question_due(self) -> float | None:
@@ -217,7 +220,7 @@ class Transitions:
             if self._run:
                 self._run.read(kind, record, now)
                 if self._run.stage is Stage.UNSENT:
-                    self._dispatch(self._run)
+                    self._dispatch(self._run, now)
 
     def _answer_dialog(self, child: Child, record: Record, now: float) -> None:
         """Nobody is there to answer; an open dialog would hold Pi up for ever."""
@@ -257,6 +260,8 @@ class Transitions:
         self._timers.drop(Timer.FENCE)
         if self._run:
             self._run.answered(reply, now)
+            if self._run.stage is Stage.UNSENT:
+                self._dispatch(self._run, now)
 
     def _new_session_answered(self, child: Child, reply: Reply, now: float) -> None:
         cancelled = reply.data.get("cancelled") if reply.success else None
@@ -264,7 +269,7 @@ class Transitions:
             self._command(child, Purpose.NEW_STATE, "get_state", f"reset-state-{self._new_id()}")
         elif self._run:
             self._timers.drop(Timer.RESET)
-            self._dispatch(self._run)
+            self._dispatch(self._run, now)
         elif cancelled is True:
             self._clears_task = False
             self._timers.drop(Timer.RESET)
@@ -280,7 +285,7 @@ class Transitions:
             self._adopt(child, state)
         if self._run:
             self._timers.drop(Timer.RESET)
-            self._dispatch(self._run)
+            self._dispatch(self._run, now)
         elif is_new:
             self._become_ready()
         else:

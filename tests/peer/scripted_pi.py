@@ -78,7 +78,7 @@ class Pi:
         self.abort = threading.Event()
         self.closing = threading.Event()
         self.dialogs: dict[str, threading.Event] = {}
-        self.paused_reading = threading.Event()
+        self.is_deaf = False
         self._run: threading.Thread | None = None
         self._out = threading.Lock()
         self._logged_in = "no-model" not in self.behaviour and "null-model" not in self.behaviour
@@ -119,9 +119,9 @@ class Pi:
         while data := os.read(0, 65_536):
             *lines, buffer = (buffer + data).split(b"\n")
             for line in lines:
-                self._read_line(line.removesuffix(b"\r"))
-                if self.paused_reading.is_set():
+                if self.is_deaf:
                     self.closing.wait()
+                self._read_line(line.removesuffix(b"\r"))
         if "ignore-term" in self.behaviour:
             self.closing.wait()
         self.exit(0, "stdin closed")
@@ -170,7 +170,7 @@ class Pi:
         else:
             self.respond(command, data=self._state())
         if "stop-reading" in self.behaviour:
-            self.paused_reading.set()
+            self.is_deaf = True
         if "die-after-ready" in self.behaviour:
             delay = float(self.behaviour["die-after-ready"] or 0)
             threading.Timer(delay, self.exit, (1, "after ready")).start()
