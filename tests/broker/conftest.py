@@ -1,0 +1,34 @@
+"""The place in which a broker test happens."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flask_pi_taskbar.broker.runtime import PrivateDirectory
+from tests.broker.place import Place
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    """A project, its folders and its environment; everything in it is ended afterwards."""
+    before = dict(os.environ)
+    place = Place(os.environ)
+    try:
+        yield place
+    finally:
+        try:
+            place.close()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[PrivateDirectory]:
+    """A private directory in a namespace of ours."""
+    with PrivateDirectory.open(tmp_path / "pi-taskbar" / "0123456789ab") as directory:
+        yield directory
