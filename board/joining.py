@@ -1,0 +1,64 @@
+"""Joining the team: which name a session goes by, and the record that shows it.
+
+The store joins whoever writes a card; the bus joins a session that opens the page or listens for mail. Both hold the
+lock, which is what makes a label unique.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from flask_pi_taskbar.board.commit import Commit
+from flask_pi_taskbar.board.filesystem import Disk, read_regular
+from flask_pi_taskbar.board.holder import here
+from flask_pi_taskbar.board.layout import Layout
+from flask_pi_taskbar.board.model import Actor, ActorKind
+from flask_pi_taskbar.board.sessions import CLI, HEARTBEAT, Record, Roster, encode, keeps
+from flask_pi_taskbar.board.stamps import cutoff, stamp
+
+
+def as_known(actor: Actor, roster: Roster, now: datetime) -> tuple[Actor, Record | None]:
+    """The actor under the label that the team knows it by, and its record if it has one."""
+    if actor.kind is ActorKind.SEAT:
+        return actor, None
+    record = roster.record(actor.id)
+    if record is not None and keeps(record.label, actor.label):
+        return replace(actor, label=record.label), record
+    return replace(actor, label=roster.free_label(actor.label, actor.id, now)), record
+
+
+def is_fresh(record: Record | None, actor: Actor, now: datetime) -> bool:
+    """The record says already what a write of the actor would make it say."""
+    return record is not None and record.label == actor.label and record.heartbeat_at > cutoff(now, HEARTBEAT)
+
+
+def seen_now(record: Record | None, actor: Actor, now: datetime, *, cwd: str) -> Record:
+    """The record of a session that has just written a card."""
+    at = stamp(now)
+    if record is not None:
+        return replace(record, label=actor.label, heartbeat_at=at)
+    me = here(actor.label, at)
+    return Record(
+        id=actor.id,
+        label=actor.label,
+        mode=CLI,
+        pid=me.pid,
+        host=me.host,
+        boot=me.boot,
+        start=me.start,
+        cwd=cwd,
+        started_at=at,
+        heartbeat_at=at,
+    )
+
+
+def save(commit: Commit, disk: Disk, layout: Layout, record: Record) -> None:
+    """Write a record, as a part of `commit`."""
+    path = layout.session_record(record.id)
+    try:
+        _, before = read_regular(disk, path, 1 << 20)
+    except FileNotFoundError:
+        before = None
+    commit.replace(path, encode(record), before)
