@@ -1,8 +1,8 @@
 """What accepted calls make of a card: one function for each effect of the rules' table.
 
-`rules.decide` calls them after the table has accepted. Each returns a new card with its `rev`, times and history moved
-on; none asks whether it may. The times follow spec 11: `touchedAt` moves with every write, `heldTouchedAt` only with a
-write by the holder, so that somebody else's "still alive?" hides no idle card.
+`rules.decide` calls them after the table has accepted. Each returns a new card with its `rev`, times and history
+moved on; none asks whether it may. The times follow spec 11: `touchedAt` moves with every write, `heldTouchedAt` only
+with a write by the holder, so that somebody else's "still alive?" hides no idle card.
 """
 
 from __future__ import annotations

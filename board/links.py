@@ -8,6 +8,7 @@ on disk: a cycle that a hand made neither hangs nor hides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from msgspec import Struct
@@ -83,8 +84,10 @@ class Graph(Struct, frozen=True):
     """How many unfinished cards wait for this one, directly or through others, outside rings; absent means none."""
     rings: Sequence[tuple[int, ...]]
     """Each knot of cards that wait for each other, as a ring through its lowest id: `(2, 9, 2)`."""
-    ring_of: Mapping[int, int]
-    """Which ring (its place in `rings`) a card is caught in."""
+    knots: Sequence[tuple[int, ...]]
+    """All cards of each knot, sorted."""
+    caught: AbstractSet[int]
+    """Every card of every knot."""
 
 
 def graph(cards: Iterable[Card]) -> Graph:
@@ -92,7 +95,7 @@ def graph(cards: Iterable[Card]) -> Graph:
     unfinished = [card for card in cards if card.status is not Lane.DONE]
     linked = [card for card in unfinished if card.depends_on]
     if not linked:
-        return Graph({}, (), {})
+        return Graph({}, (), (), frozenset())
     alive = {card.id for card in unfinished}
     links = {card.id: [other for other in card.depends_on if other in alive] for card in linked}
     waiters: dict[int, list[int]] = {}
@@ -103,21 +106,23 @@ def graph(cards: Iterable[Card]) -> Graph:
     below: dict[int, int] = {}  # what is freed, as a set of bits: thousands of cards cost a few machine words each
     frees: dict[int, int] = {}
     rings: list[tuple[int, ...]] = []
-    ring_of: dict[int, int] = {}
+    knots: list[tuple[int, ...]] = []
+    caught: set[int] = set()
     for knot in _knots(waiters):
         card_id = knot[0]
         if len(knot) > 1 or card_id in waiters.get(card_id, ()):  # nothing frees a ring, so it frees nothing
-            ring_of.update(dict.fromkeys(knot, len(rings)))
+            caught.update(knot)
+            knots.append(tuple(sorted(knot)))
             rings.append(_shortest_ring(min(knot), links, set(knot)))
             continue
         reached = 0
         for waiter in waiters.get(card_id, ()):
-            if waiter not in ring_of:
+            if waiter not in caught:
                 reached |= bits[waiter] | below.get(waiter, 0)
         if reached:
             below[card_id] = reached
             frees[card_id] = reached.bit_count()
-    return Graph(frees, tuple(rings), ring_of)
+    return Graph(frees, tuple(rings), tuple(knots), caught)
 
 
 def _knots(successors: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:

@@ -7,17 +7,15 @@ rank is priority, then how many cards wait for it (also through others), then ag
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from msgspec import Struct
 
 from flask_pi_taskbar.board.links import Graph, graph, waits
-from flask_pi_taskbar.board.model import Card, Lane, Priority
+from flask_pi_taskbar.board.model import Card, Lane
+from flask_pi_taskbar.board.order import PRIORITY_RANK
 from flask_pi_taskbar.board.request import Action
-from flask_pi_taskbar.board.table import verdict
+from flask_pi_taskbar.board.table import Effect, verdict
 from flask_pi_taskbar.board.world import World
-
-PRIORITY_RANK: Final = {priority: rank for rank, priority in enumerate(Priority)}
 
 
 class Candidate(Struct, frozen=True):
@@ -29,9 +27,14 @@ class Candidate(Struct, frozen=True):
 
 def claimable(card: Card, actor_id: str, world: World) -> bool:
     """Whether a claim would put this card into the caller's hands (a card that is already there is not claimable)."""
-    if card.newer or card.lane not in {Lane.TODO, Lane.BLOCKED}:
+    return card.status is not Lane.DONE and takes(card, actor_id, waits(card, world))
+
+
+def takes(card: Card, actor_id: str, waiting: bool) -> bool:
+    """The same, for a caller that knows already whether the card waits."""
+    if card.newer:
         return False
-    return verdict(Action.CLAIM, card, actor_id, waits(card, world)).accepted
+    return verdict(Action.CLAIM, card, actor_id, waiting).effect is Effect.TAKE
 
 
 def candidates(actor_id: str, world: World) -> Iterator[Card]:

@@ -1,7 +1,7 @@
 """Deciding a call: what the table of rules makes of it, given the board as it is.
 
-The store calls `decide` under its lock, with a world that it read under that lock, and writes what it returns; nothing
-here writes, waits or reads a clock. The order of the checks is the same for every action (spec 5): fields
+The store calls `decide` under its lock, with a world that it read under that lock, and writes what it returns;
+nothing here writes, waits or reads a clock. The order of the checks is the same for every action (spec 5): fields
 (`read_request` has done them), the store's own checks, the card exists, it is readable, it is as fresh as the caller
 thinks, the table. What the table alone cannot know, since it speaks of several cards, is checked last: the links that
 an add or edit makes.

@@ -138,7 +138,7 @@ def _not_holder(case: Case) -> Said:
         f"#{card.id} is held by {holder(card)} ({card.lane}) and can {_CANNOT[case.action]} by its holder only; "
         f"leave {holder(card)} a note, or reclaim it if {holder(card)} is gone."
     )
-    return message.replace("can get a plan by", "can get a plan from"), details, _note(case) + case.call(Action.RECLAIM)
+    return message.replace("can get a plan by", "can get a plan from"), details, case.call(Action.RECLAIM) + _note(case)
 
 
 def _not_held(case: Case) -> Said:
@@ -183,8 +183,7 @@ def _finished(case: Case) -> Said:
     message = (
         f"#{card.id} is done and stays done; drop it and add it again if it must be redone (notes do not come with it)."
     )
-    named = any(card.id != other.id for other in case.world.dependents(card.id))
-    return message, details, _note(case) + case.call(Action.DROP, "named" if named else "free")
+    return message, details, _note(case)
 
 
 def _waited_on(case: Case) -> Said:
