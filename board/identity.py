@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from flask_pi_taskbar.board.model import SEAT_LABEL, Actor, ActorKind
+from flask_pi_taskbar.board.text import clean_actor_id, clean_label
 from flask_pi_taskbar.project import NAMESPACE, project_root
 
 AGENT_DIR_VARIABLE: Final = "PI_CODING_AGENT_DIR"
@@ -96,9 +97,11 @@ def caller(environ: Mapping[str, str], label: str | None = None) -> Caller:
     """Who calls, from `--as` (`label`) and the environment.
 
     What is typed goes before what is inherited, and a label alone is an identity: `--as bob` is always the same bob.
+    Raises `Refusal` for a label or a session that cannot be one.
     """
-    session_id = environ.get(SESSION_VARIABLE)
-    inherited = environ.get(LABEL_VARIABLE) or None
+    label = None if label is None else clean_label(label, "--as")
+    session_id = clean_actor_id(environ[SESSION_VARIABLE], SESSION_VARIABLE) if environ.get(SESSION_VARIABLE) else None
+    inherited = clean_label(environ[LABEL_VARIABLE], LABEL_VARIABLE) if environ.get(LABEL_VARIABLE) else None
     if session_id and not label:
         return Caller(session(session_id, inherited), False)
     if label := label or inherited:

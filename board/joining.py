@@ -14,15 +14,18 @@ from flask_pi_taskbar.board.commit import Commit
 from flask_pi_taskbar.board.filesystem import Disk, read_regular
 from flask_pi_taskbar.board.holder import here
 from flask_pi_taskbar.board.layout import Layout
-from flask_pi_taskbar.board.model import Actor, ActorKind
+from flask_pi_taskbar.board.model import SEAT_LABEL, Actor, ActorKind
 from flask_pi_taskbar.board.sessions import CLI, HEARTBEAT, Record, Roster, encode, keeps
 from flask_pi_taskbar.board.stamps import cutoff, stamp
+from flask_pi_taskbar.board.text import bad
 
 
 def as_known(actor: Actor, roster: Roster, now: datetime) -> tuple[Actor, Record | None]:
-    """The actor under the label that the team knows it by, and its record if it has one."""
+    """The actor under the label that the team knows it by, and its record if it has one. Raises `Refusal`."""
     if actor.kind is ActorKind.SEAT:
         return actor, None
+    if actor.label == SEAT_LABEL:
+        raise bad("label", f"{SEAT_LABEL} is the page's seat; a session needs a name of its own (--as LABEL).")
     record = roster.record(actor.id)
     if record is not None and keeps(record.label, actor.label):
         return replace(actor, label=record.label), record
@@ -37,13 +40,17 @@ def is_fresh(record: Record | None, actor: Actor, now: datetime) -> bool:
 def seen_now(record: Record | None, actor: Actor, now: datetime, *, cwd: str) -> Record:
     """The record of a session that has just written a card."""
     at = stamp(now)
-    if record is not None:
-        return replace(record, label=actor.label, heartbeat_at=at)
+    return new_record(actor, now, CLI, cwd) if record is None else replace(record, label=actor.label, heartbeat_at=at)
+
+
+def new_record(actor: Actor, now: datetime, mode: str, cwd: str) -> Record:
+    """The record of a session that this process is."""
+    at = stamp(now)
     me = here(actor.label, at)
     return Record(
         id=actor.id,
         label=actor.label,
-        mode=CLI,
+        mode=mode,
         pid=me.pid,
         host=me.host,
         boot=me.boot,

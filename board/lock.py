@@ -128,10 +128,12 @@ class LifetimeLock:
         self._hold = hold
 
     @classmethod
-    def take(cls, disk: Disk, path: str, tombs: str, me: Holder, *, clock: Clock = time) -> LifetimeLock | None:
+    def take(
+        cls, disk: Disk, path: str, tombs: str, me: Holder, *, clock: Clock = time, wait: float = LOOK_SECONDS
+    ) -> LifetimeLock | None:
         """The lock, or None where another process has it. Raises `OSError`."""
         # More than one try: somebody who looks whether the lock is held holds it, shared, for that moment.
-        for _ in polls(clock, LOOK_SECONDS):
+        for _ in polls(clock, wait):
             try:
                 fd = _flocked(disk, path, _OPEN_LOCK, fcntl.LOCK_EX)
                 hold: Hold | None = None if fd is None else _FlockHold(disk, fd)

@@ -78,6 +78,12 @@ def letters(disk: Disk, layout: Layout, session_id: str) -> list[Letter]:
     return found
 
 
+def as_json(letter: Letter) -> dict[str, object]:
+    """A letter, as answers carry it."""
+    plain = msgspec.to_builtins(letter)
+    return {name: value for name, value in plain.items() if name != "v"}
+
+
 def mark_seen(commit: Commit, layout: Layout, session_id: str, read: list[Letter]) -> None:
     """These were read."""
     inbox = layout.inbox_of(session_id)

@@ -35,18 +35,19 @@ class Surroundings:
         self._now = now
 
     @cached_property
-    def roster(self) -> Sequence[Session]:
-        """The sessions with a record, and the seat, which mail and cards can be given to like a session.
+    def sessions(self) -> Sequence[Session]:
+        """The sessions with a record."""
+        return self._roster.sessions(self._now)
+
+    @cached_property
+    def addressees(self) -> Sequence[Session]:
+        """The sessions, and the seat, which mail and cards can be given to like a session.
 
         The seat counts as quiet, so that an offer to all live sessions reaches the one that serves the page once.
         """
-        sessions = self._roster.sessions(self._now)
-        serving = [session for session in sessions if session.serves and session.live]
-        listening = any(session.listening for session in serving)
-        return [
-            *sessions,
-            Session(id=self._seat.id, label=self._seat.label, live=False, listening=listening, mode="page"),
-        ]
+        listening = any(session.listening for session in self.sessions if session.serves and session.live)
+        seat = Session(id=self._seat.id, label=self._seat.label, live=False, listening=listening, mode="page")
+        return [*self.sessions, seat]
 
     def dropped(self) -> Iterator[Card]:
         """The last contents of dropped cards."""
@@ -103,7 +104,7 @@ class Reading(World):
         return self.snapshot.dependents.get(card_id, ())
 
     def roster(self) -> Sequence[Session]:
-        return self._around.roster
+        return self._around.sessions
 
     def dropped(self) -> Iterable[Card]:
         return self._around.dropped()
@@ -139,7 +140,7 @@ class Live(World):
         return self._all.dependents.get(card_id, ())
 
     def roster(self) -> Sequence[Session]:
-        return self._around.roster
+        return self._around.addressees
 
     def dropped(self) -> Iterable[Card]:
         return self._around.dropped()

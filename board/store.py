@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -98,6 +99,15 @@ class Store:
     @property
     def creation(self) -> Creation | None:
         return self._creation
+
+    def size(self) -> int:
+        """How many bytes the files of the store hold."""
+        layout = self.layout
+        total = sum(known.signature.size for known in self._index.glance().known.values())
+        for folder in (layout.root, layout.dropped, layout.damaged, layout.sessions):
+            with contextlib.suppress(FileNotFoundError):
+                total += sum(found.st_size for _, found in self.disk.scan(folder) if stat.S_ISREG(found.st_mode))
+        return total
 
     def holder(self) -> Holder | None:
         """Who holds the lock at this moment, as far as it says."""

@@ -1,4 +1,4 @@
-"""What keeps a store in order: sweeping what crashes left, setting damaged files aside, and the facts for `doctor`.
+"""What keeps a store in order: sweeping what crashes left, and names for damaged files that a person sets aside.
 
 The store sweeps with every write, since whoever holds the lock knows that every temporary file is dead. Nothing here
 touches a card; the one thing that moves a file among the cards is `Store.set_aside`, which a person asks for.
