@@ -31,6 +31,11 @@ def line(value: object, max_bytes: int) -> str:
     """A string with one space for every run of white space and none at its ends, within its bound; it may be empty."""
     if type(value) is not str:
         raise InvalidTask
+    if value.isascii() and value.isprintable():  # most strings of most pages: nothing to remove or to compose
+        value = " ".join(value.split())
+        if len(value) > max_bytes:
+            raise InvalidTask
+        return value
     return fitting(" ".join(without_controls(value).split()), max_bytes)
 
 

@@ -16,7 +16,7 @@ from flask_pi_taskbar.contract import encode_task, envelope, parse_task
 from flask_pi_taskbar.contract.bounds import CONTEXT_BYTES, FOCUS_POINTS, PAGE_BYTES, REQUEST_BYTES
 from tests.bench.measure import Figure, medians, report
 
-ROUNDS = 60
+ROUNDS = 150
 MILLISECONDS = 8
 TIMES_JSON = 6
 
