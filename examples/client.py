@@ -74,7 +74,7 @@ class Taskbar:
     def follow(self, seconds: float, every: float = 0.2) -> Iterator[Snapshot]:
         """Each snapshot that differs from the one before; `TimeoutError` when the caller has not stopped by then.
 
-        A server that cannot be reached for a moment, because the reloader is at work, is asked again.
+        A server that cannot answer for a moment, because the reloader is at work or the app broken, is asked again.
         """
         until = time.monotonic() + seconds
         last: Snapshot | None = None
@@ -82,7 +82,7 @@ class Taskbar:
             try:
                 now = self.state()
             except (OSError, Refused) as problem:
-                if isinstance(problem, Refused) and problem.status not in (502, 503):
+                if isinstance(problem, Refused) and problem.status < 500:
                     raise
             else:
                 if now != last:

@@ -40,8 +40,8 @@ def command(environment: Environment, port: int, *, workers: int) -> list[str]:
     """`flask run --debug`, or gunicorn with so many workers."""
     if workers:
         bind = ["--bind", f"127.0.0.1:{port}", "--workers", str(workers), "--threads", "4"]
-        return [str(environment.python), "-m", "gunicorn", *bind, "app:app"]
-    return [str(environment.python), "-m", "flask", "--app", "app", "run", "--debug", "--port", str(port)]
+        return [str(environment.python.parent / "gunicorn"), *bind, "app:app"]
+    return [str(environment.python.parent / "flask"), "--app", "app", "run", "--debug", "--port", str(port)]
 
 
 def environ(environment: Environment, extra: Mapping[str, str]) -> dict[str, str]:

@@ -31,8 +31,7 @@ from tests.support.waiting import until
 
 CASE = "PI_TASKBAR_TEST_CASE"
 BROKER_SCRIPT = "flask_pi_taskbar/broker/__main__.py"
-FLASK = ("-m", "flask", "--app", "app", "run", "--debug")
-GUNICORN = ("-m", "gunicorn", "--log-level", "info")
+PROGRAMS = Path(sys.executable).parent
 
 
 class World:
@@ -75,17 +74,19 @@ class World:
     def flask(self, *arguments: str, **env: str) -> Server:
         """`flask run --debug` on a free port."""
         port = _free_port()
-        return self._start([*FLASK, "--port", str(port), *arguments], port, env)
+        return self._start(
+            [PROGRAMS / "flask", "--app", "app", "run", "--debug", "--port", port, *arguments], port, env
+        )
 
     def gunicorn(self, *arguments: str, **env: str) -> Server:
         """gunicorn with these arguments on a free port."""
         port = _free_port()
-        return self._start([*GUNICORN, "--bind", f"127.0.0.1:{port}", *arguments, "app:app"], port, env)
+        return self._start([PROGRAMS / "gunicorn", "--bind", f"127.0.0.1:{port}", *arguments, "app:app"], port, env)
 
-    def _start(self, arguments: list[str], port: int, env: dict[str, str]) -> Server:
+    def _start(self, command: list[object], port: int, env: dict[str, str]) -> Server:
         log = self.logs / f"server-{port}.log"
         url = f"http://127.0.0.1:{port}"
-        argv = [sys.executable, *arguments]
+        argv = [str(word) for word in command]
         running = serve.serving(argv, cwd=self.project, env=self.env | env, url=f"{url}/static/style.css", log=log)
         return Server(url, log, self._servers.enter_context(running))
 
