@@ -113,8 +113,10 @@ class Session(Transitions):
     def close(self, now: float) -> list[Effect]:
         """Shut down: answer what is open, fail what runs, stop Pi. `idle` once that is complete."""
         if self._phase is not Phase.CLOSED:
-            if self._run:
-                self._settle(self._run, TaskStatus.FAILED, texts.INTERRUPTED)
+            run = self._run
+            if run:
+                end = run.verdict() if run.is_cancelling else (TaskStatus.FAILED, texts.INTERRUPTED)
+                self._settle(run, *end)
             self._answer_reset(Result.UNAVAILABLE)
             self._step(Step.CLOSE)
             self._view.forget_session(texts.BROKER_UNAVAILABLE)

@@ -164,7 +164,7 @@ class Transitions:
             self._step(Step.SETTLE)
         elif child.state and child.state.model is None and not run.renewed:
             run.renewed = True
-            self._timers.arm(Timer.RESET, self._timing.reset)
+            self._timers.arm(Timer.RESET, now + self._timing.reset)
             self._ask_for_new_session()
         elif child.compacting:
             run.hold(now)

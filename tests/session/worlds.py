@@ -37,7 +37,9 @@ def task_request(prompt: str = "Explain the page.") -> TaskRequest:
 class World:
     """A session, its shell and its clock. `sent` holds what the current incarnation was told."""
 
-    def __init__(self, *, task_timeout: float = 1800.0, timing: Timing | None = None) -> None:
+    def __init__(
+        self, *, task_timeout: float = 1800.0, timing: Timing | None = None, restored: TaskView | None = None
+    ) -> None:
         self.timing = timing or Timing()
         self.now = 1_000.0
         ids = count(1)
@@ -58,6 +60,9 @@ class World:
         self._incarnation = 0
         self._finals: dict[str, TaskView] = {}
         self._prompt: str | None = None  # the id of a prompt that is not answered
+        if restored:
+            self.session.restore(restored)
+            self.settled[restored.id] = restored.status
         self._seen = (self.session.revision, encode(self.session.snapshot()))
 
     # -- The shell
@@ -206,9 +211,13 @@ class World:
         self.do(self.session.journaled, self.task.id, ok)
 
     def _request(self, ask: Callable[..., list[Effect]]) -> object:
+        ticket = self.new_ticket()
+        self.do(ask, ticket)
+        return ticket
+
+    def new_ticket(self) -> object:
         ticket = next(self._tickets)
         self._asked.add(ticket)
-        self.do(ask, ticket)
         return ticket
 
     # -- What is there
