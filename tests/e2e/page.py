@@ -114,4 +114,10 @@ class Page:
         self.see(lambda parts: parts["prompt"]["shown"] and not parts["prompt"]["disabled"], "the composer is free")
 
     def picture(self, target: Path) -> None:
+        """A picture of the page at rest: what moves in has arrived."""
+        arriving = """
+            const root = document.querySelector(arguments[0])?.shadowRoot;
+            return !root || root.getAnimations().some((moving) => moving.effect.getComputedTiming().endTime < Infinity);
+        """
+        until(lambda: not self.browser.execute_script(arriving, HOST), "the panel has arrived")
         self.browser.save_screenshot(str(target))

@@ -29,6 +29,7 @@ EDIT_OF_THE_CODE = (
 @pytest.fixture
 def browser(chromium_session: Chrome) -> Iterator[Chrome]:
     """The shared browser, left on an empty page, so that no poll of one test meets the next one."""
+    chromium_session.set_window_size(1280, 900)
     yield chromium_session
     for handle in chromium_session.window_handles[1:]:
         chromium_session.switch_to.window(handle)
@@ -132,6 +133,7 @@ def test_the_demo_does_what_the_page_suggests(new_world: World, browser: Chrome,
     """Its pictures go to the directory that PI_TASKBAR_SCREENSHOTS names: the README shows one of them."""
     from tests.e2e.page import Page
 
+    browser.set_window_size(1440, 1060)
     pictures = Path(os.environ.get("PI_TASKBAR_SCREENSHOTS") or tmp_path)
     new_world.model.default_scene = "demo"
     suggestion = "Change the heading to “Fresh from the kiln”"
