@@ -211,7 +211,7 @@ svg { display: block; flex: none; }
   scrollbar-color: var(--pit-edge) transparent;
 }
 [data-panel] > * { flex: none; }
-.body { display: grid; gap: 12px; padding: 12px 14px; }
+.body { display: grid; gap: 12px; padding: 12px 14px; scrollbar-width: thin; }
 [data-panel] :is(button, textarea, pre):focus-visible { outline: 3px solid var(--pit-accent); outline-offset: 1px; }
 
 header {
@@ -399,8 +399,7 @@ footer {
 }
 
 @media (min-height: 560px) {
-  header { position: sticky; top: 0; z-index: 1; }
-  footer { position: sticky; bottom: 0; z-index: 1; }
+  [data-panel] > .body { flex: 0 1 auto; min-height: 0; overflow: auto; overscroll-behavior: contain; }
 }
 @media (max-width: 480px) {
   [data-toggle], [data-panel] { bottom: 10px; left: 10px; }

@@ -224,7 +224,7 @@ export function createPanel({ document, host, actions, now, every, isApple }) {
     const { task } = view;
     const busy = view.active || view.pending === "submit";
     n.panel.setAttribute("aria-busy", String(view.active));
-    n.status.dataset.state = n.toggle.dataset.state = view.state;
+    if (n.status.dataset.state !== view.state) n.status.dataset.state = n.toggle.dataset.state = view.state;
     say(n.status, view.status);
     say(n.model, view.model);
     n.model.title = view.model;

@@ -93,7 +93,9 @@ class Stub:
         stub = self
 
         class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+            # As development servers do: one request a connection. On a kept connection Chromium itself repeats a request
+            # whose answer never began.
+            protocol_version = "HTTP/1.0"
 
             def log_message(self, *args: object) -> None:
                 pass
@@ -150,14 +152,14 @@ class Stub:
         self.scripts[route].extend(acts)
 
     @contextmanager
-    def held(self, route: str) -> Iterator[threading.Event]:
+    def held(self, route: str, act: Act | None = None) -> Iterator[threading.Event]:
         """Holds the next request of `route` until the block ends; the event is set once it is there."""
         arrived, release = threading.Event(), threading.Event()
 
         def hold(answer: Answer) -> None:
             arrived.set()
             release.wait(30)
-            self.default(route, answer)
+            (act or (lambda each: self.default(route, each)))(answer)
 
         self.next(route, hold)
         try:
