@@ -41,7 +41,9 @@ def card(
         "finished_at": hour if status == "done" else None,
         "notes": notes,
     }
-    return Card(id=card_id, status=Lane(status), owner=owner.who if owner else None, **(whole | fields))  # type: ignore[arg-type]
+    whole |= fields
+    whole["priority"] = Priority(whole.get("priority", "normal"))
+    return Card(id=card_id, status=Lane(status), owner=owner.who if owner else None, **whole)  # type: ignore[arg-type]
 
 
 def session(actor: Actor, **fields: object) -> Session:
