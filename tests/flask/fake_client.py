@@ -16,8 +16,8 @@ HEARTBEAT = None
 
 
 class FakeClient:
-    """`result` is what every call answers, or the exception that it raises. `frames` feeds the streams that are open:
-    a `Frame`, `HEARTBEAT` for a tick without news, an exception, or `StopIteration` for the end.
+    """`result` is what every mutation answers, or the exception that every call raises. `frames` feeds the streams that
+    are open: a `Frame`, `HEARTBEAT` for a tick without news, an exception, or `StopIteration` for the end.
     """
 
     def __init__(self, result: str | Exception = "ok", snapshot: bytes = READY, revision: int = 1) -> None:
@@ -29,7 +29,7 @@ class FakeClient:
         self.following = 0
 
     def state(self) -> Reply:
-        return self._reply("state", None)
+        return self._reply("state", None, "ok")
 
     def submit(self, task: TaskRequest) -> Reply:
         return self._reply("submit", task)
@@ -54,11 +54,11 @@ class FakeClient:
     def close(self) -> None:
         self.calls.append(("close", None))
 
-    def _reply(self, name: str, argument: Any) -> Reply:
+    def _reply(self, name: str, argument: Any, result: str | None = None) -> Reply:
         self.calls.append((name, argument))
         if isinstance(self.result, Exception):
             raise self.result
-        return Reply(self.result, self.snapshot, self.revision)
+        return Reply(result or self.result, self.snapshot, self.revision)
 
     def _frames(self, heartbeat: float) -> Iterator[Frame | None]:
         while True:
