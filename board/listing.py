@@ -1,4 +1,4 @@
-"""Answering `list`, `round`, `why` and `wait`: the calls that change nothing.
+"""Answering `list` and `round`: what is on the board, filtered and counted.
 
 Surfaces call these with a request that `read_request` has cleaned and a world read without the lock. What a list says
 about readiness is the table's word, the same that a claim would hear.
@@ -6,23 +6,20 @@ about readiness is the table's word, the same that a claim would hear.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec import Struct
 
-from flask_pi_taskbar.board import wording
 from flask_pi_taskbar.board.decisions import IDLE_MINUTES
-from flask_pi_taskbar.board.links import graph, open_dependencies
-from flask_pi_taskbar.board.model import Actor, Card, Damaged, Entry, Lane
+from flask_pi_taskbar.board.links import open_dependencies
+from flask_pi_taskbar.board.model import Actor, Card, Damaged, Lane
 from flask_pi_taskbar.board.order import in_order
 from flask_pi_taskbar.board.plain import as_json
 from flask_pi_taskbar.board.query import compile_query
-from flask_pi_taskbar.board.ranking import claimable, why
-from flask_pi_taskbar.board.refusal import Call, Code, Refusal
-from flask_pi_taskbar.board.request import Action, Request, read_request
+from flask_pi_taskbar.board.ranking import claimable
+from flask_pi_taskbar.board.refusal import Code, Refusal
+from flask_pi_taskbar.board.request import Action, Request
 from flask_pi_taskbar.board.rollup import Round, take_round
-from flask_pi_taskbar.board.rules import decide, with_alternatives
 from flask_pi_taskbar.board.stamps import Stamp
 from flask_pi_taskbar.board.world import World
 
@@ -75,7 +72,7 @@ def round_json(taken: Round) -> dict[str, object]:
 def take_list(request: Request, actor: Actor, world: World, now: datetime, idle_minutes: int = IDLE_MINUTES) -> Listing:
     """The cards that match every filter given: lane, mine, words, number. A number that is no card is refused."""
     if request.card is not None:
-        cards = [_card(request.card, world, Action.LIST)]
+        cards = [find_card(request.card, world, Action.LIST)]
     else:
         cards = list(world.cards())
     total = sum(1 for _ in world.cards())
@@ -100,7 +97,8 @@ def _wanted(card: Card, request: Request, actor: Actor) -> bool:
     return mine and (card.status is not Lane.DONE or request.status is Lane.DONE)
 
 
-def _card(card_id: int, world: World, action: Action) -> Card:
+def find_card(card_id: int, world: World, action: Action) -> Card:
+    """The readable card of that number, or a refusal."""
     entry = world.get(card_id)
     if isinstance(entry, Card):
         return entry
@@ -109,82 +107,6 @@ def _card(card_id: int, world: World, action: Action) -> Card:
         raise Refusal(Code.DAMAGED, message, action=action, card=entry, details={"name": entry.name, "why": entry.why})
     message = f"There is no #{card_id}; list shows the cards that there are."
     raise Refusal(Code.NO_SUCH_CARD, message, action=action, details={"card": card_id}, next=[{"action": "list"}])
-
-
-class Why(Struct, frozen=True):
-    """Whether the caller can claim a card, and if not, what stands in the way at the far end."""
-
-    card: Card
-    claimable: bool
-    text: str
-    roots: tuple[int, ...]
-    """The unfinished cards at the ends of the chains that it waits for: what to work on first."""
-    next: tuple[Call, ...]
-
-    def as_dict(self, actor: Actor, world: World) -> dict[str, object]:
-        """The answer as JSON."""
-        return {
-            "ok": True,
-            "action": "why",
-            "card": card_json(self.card, actor, world),
-            "claimable": self.claimable,
-            "why": self.text,
-            "roots": list(self.roots),
-            "next": list(self.next),
-        }
-
-
-def explain(request: Request, actor: Actor, world: World, now: datetime) -> Why:
-    """Why a card can or cannot be claimed by the caller, in the words that the claim itself would hear."""
-    card = _card(request.number, world, Action.WHY)
-    claim = read_request(Action.CLAIM, {"card": card.id})
-    try:
-        decide(claim, actor, world, now)
-    except Refusal as refusal:
-        refusal = with_alternatives(refusal, actor, world)
-        roots = _roots(card, world)
-        text = refusal.message
-        far = [card_id for card_id in roots if card_id not in card.depends_on]
-        if far:
-            words, _ = wording.waiting_for(far, world)
-            text += f" At the far end: {wording.some(words)}."
-        return Why(card, False, text, roots, refusal.next)
-    if claimable(card, actor.id, world):
-        ready = f"#{card.id} can be claimed: {why(card, graph(world.cards()))}."
-        return Why(card, True, ready, (), ({"action": "claim", "card": card.id},))
-    return Why(card, False, f"You hold #{card.id} already ({card.lane}).", (), ({"action": "note", "card": card.id},))
-
-
-def _roots(card: Card, world: World) -> tuple[int, ...]:
-    """What a card waits for in the end: unfinished, and waiting for nothing itself (or not readable)."""
-    roots: set[int] = set()
-    seen: set[int] = {card.id}
-    reached: list[int] = list(open_dependencies(card, world))
-    while reached:
-        card_id = reached.pop()
-        if card_id in seen:
-            continue
-        seen.add(card_id)
-        entry = world.get(card_id)
-        further: Sequence[int] = open_dependencies(entry, world) if isinstance(entry, Card) else ()
-        reached.extend(further)
-        if not further:
-            roots.add(card_id)
-    return tuple(sorted(roots))
-
-
-def reached(until: str, entry: Entry | None, since: Entry | None, actor: Actor, world: World) -> bool:
-    """Whether what `wait` waits for has come: a lane, `claimable`, `changed` (since `since` was read) or `gone`.
-
-    A card that is gone can come to nothing else, so it ends every wait.
-    """
-    if entry is None:
-        return True
-    if until == "changed":
-        return entry != since
-    return isinstance(entry, Card) and (
-        claimable(entry, actor.id, world) if until == "claimable" else entry.lane.value == until
-    )
 
 
 def news(world: World, since: Stamp, actor: Actor) -> list[Card]:

@@ -11,8 +11,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from flask_pi_taskbar.board.model import Card, Lane, Session, Who
+from flask_pi_taskbar.board.model import Actor, Card, Lane, Session, Who
 from flask_pi_taskbar.board.stamps import Stamp, age
 from flask_pi_taskbar.board.world import World
 
@@ -49,9 +50,14 @@ class Teammate(Struct, frozen=True, rename="camel"):
 _STATE_RANK = {state: rank for rank, state in enumerate(State)}
 
 
-def take_team(world: World, me: str | None = None) -> tuple[Teammate, ...]:
-    """The rows, sorted: you (if `me` is one of them), live, quiet, no record; then who holds most."""
+def take_team(world: World, me: str | None = None, seat: Actor | None = None) -> tuple[Teammate, ...]:
+    """The rows, sorted: you (if `me` is one of them), live, quiet, no record; then who holds most.
+
+    The seat has no record of its own: while it holds cards it is as live as the session that serves its page.
+    """
     sessions = {session.id: session for session in world.roster()}
+    nobody_joined = not sessions
+    serving = next((session for session in sessions.values() if session.serves and session.live), None)
     held: dict[str, list[Card]] = {}
     done: Counter[str] = Counter()
     owners: dict[str, tuple[Stamp, Who]] = {}
@@ -66,9 +72,10 @@ def take_team(world: World, me: str | None = None) -> tuple[Teammate, ...]:
         if who not in owners or owners[who][0] < card.touched_at:
             owners[who] = (card.touched_at, card.owner)
     labels = {who: owner.label for who, (_, owner) in owners.items()}
+    if seat is not None and serving is not None and seat.id in owners:
+        sessions[seat.id] = replace(serving, id=seat.id, label=seat.label, unread=0)
     labels |= {session.id: session.label for session in sessions.values()}
     called = Counter(labels.values())
-    nobody_joined = not sessions
     rows = [
         _row(who, label, sessions.get(who), held.get(who, []), done[who], called[label] > 1, nobody_joined)
         for who, label in labels.items()

@@ -12,8 +12,9 @@ from datetime import datetime
 from typing import Final
 
 from flask_pi_taskbar.board.decisions import Decision, Kind, Queue
+from flask_pi_taskbar.board.explain import Why
 from flask_pi_taskbar.board.links import open_dependencies, unblocked_by
-from flask_pi_taskbar.board.listing import Listing, Why
+from flask_pi_taskbar.board.listing import Listing
 from flask_pi_taskbar.board.model import Card, Lane, Note, Priority
 from flask_pi_taskbar.board.reason import reason
 from flask_pi_taskbar.board.refusal import Refusal
@@ -153,8 +154,13 @@ def _decision_line(row: Decision, world: World, now: datetime) -> str:
 
 
 def why_text(answer: Why) -> str:
-    """The answer to `why`."""
-    return one_line(answer.text)
+    """The answer to `why`, and what could be done."""
+    lines = [one_line(answer.text)]
+    if answer.frees:
+        lines.append(f"unblocks {answer.frees}")
+    if answer.next:
+        lines.append("could be done now: " + "; ".join(call_text(call) for call in answer.next))
+    return "\n".join(lines)
 
 
 def change_text(change: Change, world: World, now: datetime) -> str:

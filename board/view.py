@@ -108,10 +108,19 @@ class View:
 
 
 def build(
-    world: World, seat: Actor, now: datetime, *, idle_minutes: int = IDLE_MINUTES, previous: View | None = None
+    world: World,
+    seat: Actor,
+    now: datetime,
+    *,
+    idle_minutes: int = IDLE_MINUTES,
+    changed: Mapping[int, Iterable[str]] | None = None,
+    previous: View | None = None,
 ) -> View:
-    """The view of a board at a moment. Rows of cards that did not move since `previous` (the same object, waiting for
-    the same) are taken from it; all else is counted anew, in time linear in the cards."""
+    """The view of a board at a moment. `changed`: the files that a card's worktree has changed, for the radar.
+
+    Rows of cards that did not move since `previous` (the same object, waiting for the same) are taken from it; all else
+    is counted anew, in time linear in the cards.
+    """
     known = previous._rows if previous is not None and previous.seat == seat else {}
     cards = sorted(world.cards(), key=lambda card: card.id)
     rows: dict[int, _Cached] = {}
@@ -130,9 +139,9 @@ def build(
     sections = {
         "round": _ENCODE(take_round(world, now, idle_minutes)),
         "queue": _ENCODE(lines),
-        "team": _ENCODE(take_team(world)),
+        "team": _ENCODE(take_team(world, seat=seat)),
         "damaged": _ENCODE([as_json(entry) for entry in sorted(world.damaged(), key=lambda entry: entry.name)]),
-        "radar": _ENCODE(collisions(cards)),
+        "radar": _ENCODE(collisions(cards, changed)),
     }
     times = [moment(session.heartbeat_at) + QUIET_AFTER for session in world.roster() if session.live]
     due = min([at for at in (queue.due, *times) if at is not None and at > now], default=None)

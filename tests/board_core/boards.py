@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from datetime import UTC, datetime, timedelta
 
+from hypothesis import HealthCheck, settings
+
 from flask_pi_taskbar.board.model import Actor, ActorKind, Card, Lane, Note, NoteKind, Priority, Session, Who
 from flask_pi_taskbar.board.refusal import Refusal
 from flask_pi_taskbar.board.request import read_request
@@ -17,6 +19,12 @@ ME = Actor("s-me", "agent-1")
 OTHER = Actor("s-other", "agent-2")
 STRANGER = Actor("s-stranger", "agent-3")
 SEAT = Actor("seat:1f3a", "team-lead", ActorKind.SEAT)
+
+
+def tries(examples: int) -> settings:
+    """How often a property is tried. No deadline: a slow machine is no bug; no database: every run stands alone."""
+    quiet = [HealthCheck.too_slow]
+    return settings(max_examples=examples, deadline=None, database=None, suppress_health_check=quiet)
 
 
 def ago(**span: float) -> str:

@@ -9,15 +9,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from flask_pi_taskbar.board.card import parse, serialize
+from flask_pi_taskbar.board.explain import explain
 from flask_pi_taskbar.board.links import graph, waits
-from flask_pi_taskbar.board.listing import explain, take_list
+from flask_pi_taskbar.board.listing import take_list
 from flask_pi_taskbar.board.model import Actor, ActorKind, Card, Damaged
 from flask_pi_taskbar.board.ranking import best
 from flask_pi_taskbar.board.request import read_request
 from flask_pi_taskbar.board.rollup import take_round
 from flask_pi_taskbar.board.view import build
 from flask_pi_taskbar.board.world import Board
-from tests.board_core.boards import ME, NOW, OTHER, SEAT, STRANGER, Table, card, session
+from tests.board_core.boards import ME, NOW, OTHER, SEAT, STRANGER, Table, card, session, tries
 
 OWNERS = st.sampled_from([None, None, SEAT, OTHER])
 
@@ -43,7 +44,7 @@ def boards(draw: st.DrawFn) -> list[Card | Damaged]:
     return entries
 
 
-@settings(max_examples=250, deadline=None)
+@tries(250)
 @given(boards())
 def test_claim_list_page_round_why_and_next_agree_about_every_card(entries: list[Card | Damaged]) -> None:
     world = Board(entries)
@@ -181,7 +182,7 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLife.settings = settings(tries(60), stateful_step_count=30)
 
 
 def test_the_seat_is_one_actor_among_others() -> None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flask_pi_taskbar.board import repair
 from flask_pi_taskbar.board.card import RAW, etag, parse, serialize
 from flask_pi_taskbar.board.model import MAX_FILE_BYTES, Card, Damaged, Lane, Priority
 from flask_pi_taskbar.board.plain import as_json
-from tests.board_core.boards import ME, card, many
+from tests.board_core.boards import ME, card, many, tries
 
 WHOLE: dict[str, Any] = {
     "v": 1,
@@ -255,6 +255,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8).filter(
 UNKNOWN = st.dictionaries(NAMES, JSON, max_size=3)
 
 
+@tries(100)
 @given(UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN)
 def test_unknown_fields_survive_at_every_level(top: dict, who: dict, note: dict, author: dict) -> None:
     file = WHOLE | top
@@ -267,7 +268,7 @@ def test_unknown_fields_survive_at_every_level(top: dict, who: dict, note: dict,
     assert parse(serialize(one), 4) == one
 
 
-@settings(max_examples=400)
+@tries(400)
 @given(st.binary(max_size=300))
 def test_no_bytes_at_all_make_reading_raise(data: bytes) -> None:
     assert isinstance(parse(data, 4), Card | Damaged)
@@ -276,7 +277,7 @@ def test_no_bytes_at_all_make_reading_raise(data: bytes) -> None:
 FIELD_VALUES = st.one_of(JSON, *(st.just(value) for value in WHOLE.values()))
 
 
-@settings(max_examples=400)
+@tries(400)
 @given(st.dictionaries(st.sampled_from([*WHOLE, RAW, "kept"]), FIELD_VALUES), st.booleans())
 def test_no_json_object_makes_reading_or_rewriting_raise(fields: dict, complete: bool) -> None:
     data = as_file(WHOLE | fields if complete else {"id": 4, "title": "t", "status": "todo"} | fields)
@@ -292,6 +293,7 @@ def test_no_json_object_makes_reading_or_rewriting_raise(fields: dict, complete:
                 assert stored[name] == value
 
 
+@tries(100)
 @given(st.data())
 def test_a_torn_or_overwritten_file_never_raises(data: st.DataObject) -> None:
     whole = bytearray(as_file(WHOLE))

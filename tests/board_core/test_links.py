@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flask_pi_taskbar.board.links import arrow, find_cycle, graph, open_dependencies, unblocked_by, waits
 from flask_pi_taskbar.board.model import Card, Damaged
 from flask_pi_taskbar.board.world import Board
-from tests.board_core.boards import OTHER, card
+from tests.board_core.boards import OTHER, card, tries
 
 STATUSES = st.sampled_from(["todo", "doing", "blocked", "done"])
 
@@ -36,7 +36,7 @@ def waiters_of(card_id: int, cards: list[Card]) -> set[int]:
     return found
 
 
-@settings(max_examples=300)
+@tries(300)
 @given(boards())
 def test_what_a_card_frees_and_what_goes_in_rings_is_what_brute_force_finds(cards: list[Card]) -> None:
     links = graph(cards)
@@ -58,6 +58,7 @@ def test_what_a_card_frees_and_what_goes_in_rings_is_what_brute_force_finds(card
     assert all(one.id not in links.frees for one in cards if one.status == "done")
 
 
+@tries(100)
 @given(boards(), st.data())
 def test_a_link_is_refused_exactly_when_it_would_close_a_ring(cards: list[Card], data: st.DataObject) -> None:
     world = Board(cards)

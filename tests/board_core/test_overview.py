@@ -249,6 +249,15 @@ def test_where_nobody_has_joined_every_state_is_a_dash() -> None:
     assert state_text(row, NOW) == "— · 1 held · oldest 1h"
 
 
+def test_the_seat_is_as_live_as_the_session_that_serves_its_page() -> None:
+    held = card(1, "doing", owner=SEAT)
+    serving = session(ME, serves=True, unread=3)
+    rows = take_team(Board([held], sessions=[serving]), seat=SEAT)
+    assert [(row.label, row.state, row.unread) for row in rows] == [("team-lead", "live", 0), ("agent-1", "live", 3)]
+    gone = take_team(Board([held], sessions=[session(ME, serves=True, live=False)]), seat=SEAT)
+    assert {row.label: row.state for row in gone} == {"agent-1": "quiet", "team-lead": "no record"}
+
+
 def test_two_of_one_label_are_two_rows_told_apart() -> None:
     twin = Session(id="s-twin", label=ME.label, live=True)
     rows = take_team(Board([card(1, "doing", owner=ME)], sessions=[twin]))

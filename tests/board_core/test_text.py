@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from flask_pi_taskbar.board import text
 from flask_pi_taskbar.board.refusal import Code, Refusal
+from tests.board_core.boards import tries
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,7 @@ def test_a_key_is_plain(key: str) -> None:
         text.clean_key(key)
 
 
+@tries(100)
 @given(st.text(max_size=200))
 def test_cleaning_twice_changes_nothing(raw: str) -> None:
     for clean in (text.one_line, text.settled):

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from flask_pi_taskbar.board import tooltext
 from flask_pi_taskbar.board.decisions import take_queue
+from flask_pi_taskbar.board.explain import explain
 from flask_pi_taskbar.board.links import graph
-from flask_pi_taskbar.board.listing import explain, news, reached, take_list
+from flask_pi_taskbar.board.listing import news, take_list
 from flask_pi_taskbar.board.model import Card, Damaged, Kept, Note, NoteKind
 from flask_pi_taskbar.board.refusal import Refusal
 from flask_pi_taskbar.board.request import read_request
@@ -17,7 +18,7 @@ from flask_pi_taskbar.board.rollup import take_round
 from flask_pi_taskbar.board.rules import with_alternatives
 from flask_pi_taskbar.board.team import take_team
 from flask_pi_taskbar.board.world import Board
-from tests.board_core.boards import ME, NOW, OTHER, STRANGER, Table, ago, card, many, session
+from tests.board_core.boards import ME, NOW, OTHER, STRANGER, Table, ago, card, many, session, tries
 
 
 def listed(world: Board, **fields: object) -> str:
@@ -76,6 +77,7 @@ def test_one_card_shows_its_last_ten_notes_and_all_when_asked() -> None:
         assert f"  {line}" in said
 
 
+@tries(100)
 @given(st.text(st.sampled_from("`a\n\x1b\u202e<>"), min_size=1))
 def test_no_note_can_end_its_fence_or_move_the_cursor(words: str) -> None:
     said = tooltext.note_text(Note(n=1, at=ago(), by=OTHER.who, kind=NoteKind.NOTE, text=words), NOW)
@@ -170,16 +172,19 @@ def test_why_speaks_with_the_words_of_the_claim_and_names_the_far_end(number: in
     assert answer.as_dict(ME, world)["claimable"] is (number == 4)
 
 
-def test_waiting_ends_when_what_was_waited_for_has_come_or_the_card_has_gone() -> None:
-    done, todo = card(4, "done"), card(4)
-    assert reached("done", done, None, ME, Board([done]))
-    assert not reached("done", todo, None, ME, Board([todo]))
-    assert reached("claimable", todo, None, ME, Board([todo]))
-    assert not reached("claimable", card(4, depends_on=(9,)), None, ME, Board([]))
-    assert reached("changed", done, todo, ME, Board([]))
-    assert not reached("changed", todo, card(4), ME, Board([]))
-    assert reached("done", None, todo, ME, Board([]))
-    assert not reached("gone", todo, None, ME, Board([]))
+def test_why_offers_only_what_the_rules_accept() -> None:
+    world = Board([card(1, "doing", owner=ME), card(2, depends_on=(1,)), card(3, depends_on=(2,))])
+    answer = explain(read_request("why", {"card": 1}), ME, world, NOW)
+    assert (answer.frees, answer.needed_by) == (2, (2,))
+    for number in (1, 2):
+        for call in explain(read_request("why", {"card": number}), ME, world, NOW).next:
+            fields = {name: value for name, value in call.items() if name != "action"}
+            words = {"text": "x"} if call["action"] == "note" else {}
+            assert Table(*world.cards()).do(ME, str(call["action"]), **fields, **words)["ok"]
+    assert tooltext.why_text(answer).splitlines()[1:] == [
+        "unblocks 2",
+        "could be done now: move #1 status done; move #1 status blocked; release #1; reclaim #1; note #1",
+    ]
 
 
 def test_news_are_what_others_did_since_one_looked() -> None:

@@ -6,14 +6,14 @@ import json
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flask_pi_taskbar.board.model import Actor, Card, Damaged, Lane, Note, NoteKind, evolve
 from flask_pi_taskbar.board.rows import MAX_ROW_BYTES, encode_row
 from flask_pi_taskbar.board.view import View, build
 from flask_pi_taskbar.board.world import Board
-from tests.board_core.boards import ME, NOW, OTHER, SEAT, Table, ago, card, many, session
+from tests.board_core.boards import ME, NOW, OTHER, SEAT, Table, ago, card, many, session, tries
 
 DAMAGED = Damaged(id=8, name="8.json", why="it is empty", mtime=ago(hours=1))
 STORE = {"bytes": 4096, "level": 0}
@@ -108,7 +108,7 @@ def test_a_face_offers_what_the_rules_accept(one: Card, buttons: list[str], mark
 WORDS = st.text(st.sampled_from('a"\\\u0600😀é'), min_size=1)
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(st.data())
 def test_a_row_is_at_most_two_kilobytes_whatever_the_card_holds(data: st.DataObject) -> None:
     links = tuple(range(2**31 - 51, 2**31 - 1))
@@ -206,7 +206,7 @@ CALLS = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(st.lists(CALLS, min_size=1, max_size=12))
 def test_patches_lead_to_the_same_board_as_a_snapshot(calls: list[tuple]) -> None:
     table = Table(*(card(n) for n in range(1, 5)))
