@@ -94,6 +94,7 @@ class AppTaskbar:
         app.register_error_handler(Mounted, self._mount.leave)
         app.wsgi_app = Injector(  # type: ignore[method-assign]  # Flask's own way to add WSGI middleware
             app.wsgi_app,
+            innermost=getattr(app.wsgi_app, "__func__", None) is flask.Flask.wsgi_app,
             active=self.is_active,
             inject=settings.inject,
             exempt_path=self._exempt_path,

@@ -75,12 +75,17 @@ class Page:
 
 
 class Injector:
-    """The wrapper. `active` is asked at each request, since an app may turn out to be in debug mode only by then."""
+    """The wrapper. `active` is asked at each request, since an app may turn out to be in debug mode only by then.
+
+    `innermost` says that `app` is Flask itself, with no other middleware in between; `is_ours` tells the paths of our
+    own routes, `answer` what they answer, `exempt_path` the paths of pages without a taskbar.
+    """
 
     def __init__(
         self,
         app: WSGIApplication,
         *,
+        innermost: bool,
         active: Callable[[], bool],
         inject: bool,
         exempt_path: Callable[[str], bool],
@@ -89,6 +94,7 @@ class Injector:
         notices: Notices,
     ) -> None:
         self._app = app
+        self._innermost = innermost
         self._active = active
         self._inject = inject
         self._exempt_path = exempt_path
@@ -99,6 +105,9 @@ class Injector:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if not self._active():
             return self._app(environ, start_response)
+        if self._innermost and self._is_ours(environ.get("PATH_INFO", "")):
+            # What we see is what the app would see: it need not take part, nor open its session, nor save it.
+            return self._answer(environ)(environ, start_response)
         page = Page(wrapped=True)
         likely = self._navigation(environ)
         if likely is Navigation.NO:

@@ -1,11 +1,13 @@
 """Our own small app inside the host's: how a request for one of our routes gets there, and its answer back out.
 
-The extension owns one `Mount` for each host app. A receiver of `request_started` calls `enter`, which leaves the host's
-dispatch by a private exception before any of the host's guards, routes and handlers has a say; the handler of that
-exception calls `leave`. The inner app sees the environment as the host app sees it, after whatever ProxyFix there is.
+The extension owns one `Mount` for each host app. Where nothing lies between the injection wrapper and the host's Flask,
+the wrapper asks `answer` and the host has no part in it. Where it does (a ProxyFix that was there before us), the
+environment must be the one that the host app sees: a receiver of `request_started` calls `enter`, which leaves the
+host's dispatch by a private exception before any of the host's guards, routes and handlers has a say; the handler of
+that exception calls `leave`.
 
-The host's functions still see a response pass (`after_request`, signals, the session interface). What they get is a
-stand-in: it cannot set cookies, and changing it changes nothing, because the injection wrapper sends the true answer.
+Then the host's functions see a response pass (`after_request`, signals, the session interface). What they get is a
+stand-in: it cannot set cookies, and changing it changes nothing, because the wrapper sends the true answer.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ class Server:
 
         self.wrapper = Injector(
             taken_up,
+            innermost=False,
             active=lambda: True,
             inject=inject,
             exempt_path=lambda path: path.startswith("/quiet"),

@@ -129,7 +129,8 @@ def test_the_chunks_do_not_matter(pieces: list[str], data: st.DataObject) -> Non
     document = "".join(pieces).encode()
     cuts = sorted(data.draw(st.sets(st.integers(0, len(document)), max_size=8)))
     chunks = [document[a:b] for a, b in zip([0, *cuts], [*cuts, len(document)], strict=True)]
-    assert find(chunks) == find([document])
+    byte_by_byte = [document[at : at + 1] for at in range(len(document))]
+    assert find(chunks) == find([document]) == find(byte_by_byte)
 
 
 @pytest.mark.parametrize(

@@ -243,15 +243,23 @@ def a_body_limit(app: Flask) -> None:
     app.config["MAX_CONTENT_LENGTH"] = 1
 
 
+def add_middleware(app: Flask) -> None:
+    """Something between Flask and us, so that requests for our routes must pass through the host app."""
+    inner = app.wsgi_app
+    app.wsgi_app = lambda environ, start_response: inner(environ, start_response)  # type: ignore[method-assign]
+
+
 @pytest.fixture(params=HOSTILE)
 def change(request: pytest.FixtureRequest) -> Hostile:
     return HOSTILE[request.param]
 
 
-@pytest.fixture(params=["before us", "after us"])
+@pytest.fixture(params=["before us", "after us", "behind a middleware"])
 def web(request: pytest.FixtureRequest, change: Hostile, project: Path, broker: FakeClient) -> FlaskClient:
     app = host(project)
-    if request.param == "before us":
+    if request.param == "behind a middleware":
+        add_middleware(app)
+    if request.param != "after us":
         change(app)
         PiTaskbar(app)
     else:
@@ -358,8 +366,19 @@ def test_the_host_needs_no_secret_key(project: Path, broker: FakeClient) -> None
     assert app.test_client().get(f"{MOUNT}/bootstrap").get_json()["csrf_token"]
 
 
+def test_with_nothing_in_between_the_host_has_no_part_in_our_routes(project: Path, broker: FakeClient) -> None:
+    app, seen = host(project), []
+    PiTaskbar(app)
+    app.wsgi_app = ProxyFix(app.wsgi_app)  # type: ignore[method-assign]
+    app.before_request(lambda: seen.append("before"))
+    app.teardown_request(lambda _error: seen.append("teardown"))
+    assert app.test_client().get(f"{MOUNT}/state").data == READY
+    assert seen == []
+
+
 def test_functions_of_the_host_see_an_answer_with_the_true_status_and_body(project: Path, broker: FakeClient) -> None:
     app, seen = host(project), []
+    add_middleware(app)
     PiTaskbar(app)
 
     @app.after_request
@@ -376,6 +395,7 @@ def test_what_a_stream_would_do_to_a_function_that_reads_it_all_does_not_happen(
     project: Path, broker: FakeClient
 ) -> None:
     app, lengths = host(project), []
+    add_middleware(app)
     PiTaskbar(app)
 
     @app.after_request

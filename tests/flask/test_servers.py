@@ -6,23 +6,21 @@ import http.client
 import json
 import os
 import socket
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from examples.bootstrap.serve import serving
 from tests.flask.fake_client import READY
 from tests.flask.host import BROWSER, MOUNT
+from tests.flask.running import ROOT, free_port, running
 from tests.flask.test_app import BODY
 from tests.support.waiting import until
 
-ROOT = Path(__file__).parents[2]
-FLASK = ["-m", "flask", "--app", "tests.flask.served", "run", "--debug", "--no-reload", "--port", "{port}"]
-GUNICORN = ["-m", "gunicorn", "--bind", "127.0.0.1:{port}", "tests.flask.served:app"]
+FLASK = ["flask", "--app", "tests.flask.served", "run", "--debug", "--no-reload", "--port", "{port}"]
+GUNICORN = ["gunicorn", "--bind", "127.0.0.1:{port}", "tests.flask.served:app"]
 SERVERS = {
     "werkzeug": FLASK,
     "werkzeug without threads": [*FLASK, "--without-threads"],
@@ -56,17 +54,11 @@ class Served:
         return found
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def start(kind: str, log: Path, **env: str) -> Any:
+def start(kind: str, log: Path, **env: str) -> tuple[AbstractContextManager[None], Served]:
     port = free_port()
-    argv = [sys.executable, *(part.format(port=port) for part in SERVERS[kind])]
+    module = [part.format(port=port) for part in SERVERS[kind]]
     environ = {**os.environ, "FLASK_DEBUG": "1", "FLASK_SKIP_DOTENV": "1", "PYTHONUNBUFFERED": "1", **env}
-    return serving(argv, cwd=ROOT, env=environ, url=f"http://127.0.0.1:{port}/", log=log), Served(kind, port)
+    return running(module, port, log, environ), Served(kind, port)
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +69,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
 
         def get(kind: str) -> Served:
             if kind not in started:
-                running, server = start(kind, tmp_path_factory.mktemp("log") / "server.log")
-                stack.enter_context(running)
+                server_running, server = start(kind, tmp_path_factory.mktemp("log") / "server.log")
+                stack.enter_context(server_running)
                 started[kind] = server
             return started[kind]
 
@@ -230,8 +222,8 @@ def test_streams_that_browsers_have_left_give_their_threads_back(served: Served)
 
 
 def test_max_streams_lets_a_worker_hold_more(tmp_path: Path) -> None:
-    running, served = start("gthread", tmp_path / "server.log", MAX_STREAMS="2")
-    with running:
+    server_running, served = start("gthread", tmp_path / "server.log", MAX_STREAMS="2")
+    with server_running:
         streams = [Stream(served) for _ in range(2)]
         assert [stream.event() for stream in streams] == [b"retry: 100\n\n"] * 2
         assert served.ask(f"{MOUNT}/events")[1].startswith(b"retry: 2000\n\n")
@@ -242,9 +234,9 @@ def test_max_streams_lets_a_worker_hold_more(tmp_path: Path) -> None:
 def test_on_a_unix_socket_nobody_is_known_and_the_reason_is_said_once(tmp_path: Path) -> None:
     log, address = tmp_path / "server.log", Path(os.environ["TMPDIR"]) / "unix"
     port = free_port()
-    argv = [sys.executable, "-m", "gunicorn", "--bind", f"unix:{address}", "--bind", f"127.0.0.1:{port}"]
+    module = ["gunicorn", "--bind", f"unix:{address}", "--bind", f"127.0.0.1:{port}", "tests.flask.served:app"]
     environ = {**os.environ, "FLASK_DEBUG": "1", "PYTHONUNBUFFERED": "1"}
-    with serving([*argv, "tests.flask.served:app"], cwd=ROOT, env=environ, url=f"http://127.0.0.1:{port}/", log=log):
+    with running(module, port, log, environ):
         for _ in range(2):
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.connect(str(address))
