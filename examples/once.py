@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from examples.bootstrap.project import fingerprint
 from examples.client import OVER, Refused, Snapshot, Taskbar
 
 READY_SECONDS = 60.0
+UNAVAILABLE_SECONDS = 15.0  # a busy machine may need a second try to start the broker
 TASK_SECONDS = 600.0
 TAG = "data-pi-browser-taskbar"
 
@@ -41,11 +43,23 @@ def once(url: str, project: Path, prompt: str, say: Callable[[str], None]) -> st
 
 
 def _ready(taskbar: Taskbar) -> Snapshot:
-    return next(
-        dict(snapshot["session"])
-        for snapshot in taskbar.follow(READY_SECONDS)
-        if snapshot["session"]["status"] in ("ready", "unavailable")
-    )
+    """The session once it is ready, or has been unavailable for so long that it will stay so."""
+    began = time.monotonic()
+    while True:
+        session: Snapshot = _session(taskbar)
+        waited = time.monotonic() - began
+        if session["status"] == "ready" or waited > READY_SECONDS:
+            return session
+        if session["status"] == "unavailable" and waited > UNAVAILABLE_SECONDS:
+            return session
+        time.sleep(0.2)
+
+
+def _session(taskbar: Taskbar) -> Snapshot:
+    try:
+        return dict(taskbar.state()["session"])
+    except OSError:
+        return {"status": "out of reach", "error": "the server did not answer"}
 
 
 def _finished(taskbar: Taskbar, task_id: str, say: Callable[[str], None]) -> Snapshot:

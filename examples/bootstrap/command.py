@@ -116,10 +116,18 @@ def _run(options: argparse.Namespace, parts: Preparation, console: Console) -> i
     directory: Path = options.dir.absolute()
     environment = parts.environment(directory, console)
     with slot(directory) as place:
+        _clear(place, environment)
         project = fresh_copy(place)
         private_pi = partial(parts.pi, directory, environment, console)
         with _agent(options, place, private_pi, console) as chosen:
             return _serve(options, place, project, environment, chosen, console)
+
+
+def _clear(place: Slot, environment: Environment) -> None:
+    """End what an earlier start in this place has left, if it was killed."""
+    serve.end_leftover(place.server, environment.root)
+    if place.project.exists():
+        serve.stop_broker(environment, place.project, serve.environ(environment, {}))
 
 
 @contextlib.contextmanager
@@ -161,9 +169,8 @@ def _serve(
     env = serve.environ(environment, told | dict(chosen.environ))
     argv = serve.command(environment, port, workers=2 if options.gunicorn else 0)
     log = place.root / "server.log" if options.once else None
-    serve.stop_broker(environment, project, env)  # left over if an earlier start was killed
     try:
-        with serve.serving(argv, cwd=project, env=env, url=url, log=log) as server:
+        with serve.serving(argv, cwd=project, env=env, url=url, record=place.server, log=log) as server:
             _announce(url, project, chosen, console)
             if options.once:
                 reason = once(url, project, SUGGESTION, console.say)
@@ -171,8 +178,7 @@ def _serve(
                 return 1 if reason else 0
             return _watch(server)
     finally:
-        with _undisturbed():
-            serve.stop_broker(environment, project, env)
+        serve.stop_broker(environment, project, env)
 
 
 def _watch(server: subprocess.Popen[bytes]) -> int:
@@ -193,14 +199,3 @@ def _announce(url: str, project: Path, chosen: Agent, console: Console) -> None:
         "",
     ):
         console.say(line)
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C must not leave an agent behind."""
-    before = {sign: signal.signal(sign, signal.SIG_IGN) for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for sign, handler in before.items():
-            signal.signal(sign, handler)

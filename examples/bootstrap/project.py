@@ -27,6 +27,11 @@ class Slot:
     def project(self) -> Path:
         return self.root / "quickstart"
 
+    @property
+    def server(self) -> Path:
+        """Where the number of the running server stands."""
+        return self.root / "server.pid"
+
 
 @contextlib.contextmanager
 def slot(directory: Path) -> Iterator[Slot]:

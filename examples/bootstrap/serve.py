@@ -10,7 +10,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from examples.bootstrap.environment import Environment
@@ -53,11 +53,12 @@ def environ(environment: Environment, extra: Mapping[str, str]) -> dict[str, str
 
 @contextlib.contextmanager
 def serving(
-    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], url: str, log: Path | None = None
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], url: str, record: Path, log: Path | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A server that answers at `url`; ended, with all its processes, when the block is left.
 
-    It runs in a session of its own, so that Ctrl-C reaches only us and we can end things in their order.
+    It runs in a session of its own, so that Ctrl-C reaches only us and we can end things in their order. Its number
+    goes into `record`, so that `end_leftover` finds it when we are killed first.
     """
     output = log.open("wb") if log else None
     with contextlib.ExitStack() as stack:
@@ -66,7 +67,9 @@ def serving(
         process = subprocess.Popen(
             argv, cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
-        stack.callback(_end, process)
+        record.write_text(str(process.pid))
+        stack.callback(record.unlink, missing_ok=True)
+        stack.callback(_end, process.pid, process.poll)
         _await(process, url, log)
         yield process
 
@@ -93,17 +96,40 @@ def _last_words(log: Path | None) -> str:
     return f"Its last words: {lines[-1]}" if lines else "What it printed above says why."
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_leftover(record: Path, programs: Path) -> None:
+    """End the server that an earlier start left, if it was killed: the one in `record`, if it is from `programs`."""
+    try:
+        pid = int(record.read_text())
+    except (OSError, ValueError):
+        return
+    if str(programs) in _command_line(pid):
+        _end(pid, lambda: None)
+    record.unlink(missing_ok=True)
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        pass
+    try:
+        return subprocess.run(["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True).stdout
+    except OSError:
+        return ""
+
+
+def _end(group: int, reap: Callable[[], object]) -> None:
     """SIGTERM to the server's whole group, SIGKILL to what is left of it."""
-    for sign, seconds in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 2.0)):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, sign)
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            process.poll()
-            if not _group_lives(process.pid):
-                return
-            time.sleep(0.05)
+    with undisturbed():
+        for sign, seconds in ((signal.SIGTERM, 5.0), (signal.SIGKILL, 2.0)):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, sign)
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                reap()
+                if not _group_lives(group):
+                    return
+                time.sleep(0.05)
 
 
 def _group_lives(group: int) -> bool:
@@ -116,7 +142,7 @@ def _group_lives(group: int) -> bool:
 
 def stop_broker(environment: Environment, project: Path, env: Mapping[str, str]) -> None:
     """End this project's broker and its Pi, if it has one."""
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+    with undisturbed(), contextlib.suppress(OSError, subprocess.TimeoutExpired):
         subprocess.run(
             [str(environment.python.parent / "pi-taskbar"), "broker", "stop"],
             cwd=project,
@@ -125,3 +151,14 @@ def stop_broker(environment: Environment, project: Path, env: Mapping[str, str])
             capture_output=True,
             timeout=20,
         )
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """A second Ctrl-C must not leave an agent behind."""
+    before = {sign: signal.signal(sign, signal.SIG_IGN) for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for sign, handler in before.items():
+            signal.signal(sign, handler)

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from examples.bootstrap import agent
@@ -98,7 +99,7 @@ def test_a_users_own_pi_is_used_and_a_task_that_changes_nothing_fails(
     told = example.told()
     assert code == 1
     assert "demo/scripted, from your own Pi set-up" in told
-    assert "failed: the task completed, yet no file of the example has changed" in told
+    assert "failed: the task completed, yet no file of the example has changed" in told, told
     assert "Fresh from the kiln" in model.requests[-1].ask.instruction
     example.nothing_left()
 
@@ -123,6 +124,19 @@ def test_the_end_of_the_command_is_the_end_of_everything(example: Example, sign:
     until(lambda: taskbar.state()["session"]["status"] == "ready", "Pi is ready", 30)
     process.send_signal(sign)
     assert process.wait(30) == 130
+    example.nothing_left()
+
+
+def test_a_start_after_a_kill_clears_what_is_left_and_begins_anew(example: Example) -> None:
+    process = example.start("--demo")
+    taskbar = Taskbar(example.url())
+    until(lambda: taskbar.state()["session"]["status"] == "ready", "Pi is ready", 30)
+    process.kill()
+    process.wait()
+    left = [process.pid for process in hermetic.marked(example.marker, CASE)]
+    assert left
+    assert example.once("--demo") == 0, example.told()
+    assert not [pid for pid in left if psutil.pid_exists(pid)]
     example.nothing_left()
 
 

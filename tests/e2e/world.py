@@ -89,7 +89,14 @@ class World:
         log = self.logs / f"server-{port}.log"
         url = f"http://127.0.0.1:{port}"
         argv = [str(word) for word in command]
-        running = serve.serving(argv, cwd=self.project, env=self.env | env, url=f"{url}/static/style.css", log=log)
+        running = serve.serving(
+            argv,
+            cwd=self.project,
+            env=self.env | env,
+            url=f"{url}/static/style.css",
+            record=self.root / f"server-{port}.pid",
+            log=log,
+        )
         return Server(url, log, self._servers.enter_context(running))
 
     def run(self, *arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
