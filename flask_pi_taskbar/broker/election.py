@@ -13,13 +13,15 @@ import errno
 import fcntl
 import os
 import socket
+from typing import Final
 
 import msgspec
 
 from flask_pi_taskbar import osdep
 from flask_pi_taskbar.broker.runtime import ENDPOINT, LOCK, SOCKET, PrivateDirectory, Refused, socket_path
 
-BACKLOG = 512
+BACKLOG: Final = 512
+"""Connections that may wait to be taken: every worker of a large server may come at once."""
 
 
 class Lost(Exception):  # noqa: N818 - it says what happened
@@ -154,4 +156,4 @@ def own_start() -> str:
     return osdep.start_of(os.getpid()) or ""
 
 
-_DECODER = msgspec.json.Decoder(Endpoint)
+_DECODER: Final = msgspec.json.Decoder(Endpoint)

@@ -7,7 +7,7 @@ file thread. No rule about tasks stands in this file.
 from __future__ import annotations
 
 import asyncio
-import uuid
+import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -51,7 +51,7 @@ class Engine:
         self.settings = settings
         self.session = Session(
             SessionConfig(task_timeout=settings.task_timeout),
-            new_id=lambda: str(uuid.uuid4()),
+            new_id=lambda: os.urandom(12).hex(),
             utcnow=lambda: datetime.now(UTC),
         )
         self._shell = shell

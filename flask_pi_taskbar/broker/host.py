@@ -16,6 +16,7 @@ from flask_pi_taskbar.broker.engine import Disk, Engine, Ticket
 from flask_pi_taskbar.broker.journal import Begun, Journal
 from flask_pi_taskbar.broker.reception import Settings
 from flask_pi_taskbar.broker.recover import Ledger
+from flask_pi_taskbar.broker.runtime import Refused
 from flask_pi_taskbar.broker.session import Result
 from flask_pi_taskbar.broker.shell import Shell
 from flask_pi_taskbar.broker.wire import INVALID
@@ -54,7 +55,11 @@ class TaskHost:
 
     async def recover(self) -> None:
         """Bring back the task that a dead broker left, and end what it left running. Once, before `configure`."""
-        begun = await self._shell.run(self._disk.journal.interrupted)
+        try:
+            begun = await self._shell.run(self._disk.journal.interrupted)
+        except (OSError, Refused) as error:
+            begun = None
+            self._shell.note("journal unreadable", problem=type(error).__name__)
         if begun is not None:
             self._retained = interrupted(begun, datetime.now(UTC))
             self._base += 1

@@ -54,6 +54,7 @@ class Journal:
             whole = _encode(last)
             if data != whole:
                 folder.write(NAME, whole)
+                folder.sync()
         self._last = last
         return last
 
@@ -70,12 +71,14 @@ class Journal:
             with PrivateDirectory.open(self._directory) as folder:
                 last = self._last
                 folder.write(NAME, _encode(last) + (_encode(Ended(task_id, status)) if last else b""))
+                folder.sync()
 
     def forget(self) -> None:
         """The retained task is gone on purpose (a new conversation): nothing comes back after a crash."""
         self._last = None
         with PrivateDirectory.open(self._directory) as folder:
             folder.write(NAME, b"")
+            folder.sync()
 
     def _append(self, entry: Begun | Ended) -> int:
         with PrivateDirectory.open(self._directory) as folder:
@@ -84,7 +87,7 @@ class Journal:
                 fd = os.open(NAME, flags, dir_fd=folder.fd)
             except FileNotFoundError:
                 fd = os.open(NAME, flags | os.O_CREAT, 0o600, dir_fd=folder.fd)
-                os.fsync(folder.fd)
+                folder.sync()
             try:
                 size = os.fstat(fd).st_size
                 data = _encode(entry)

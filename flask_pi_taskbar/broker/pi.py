@@ -124,7 +124,8 @@ class PiChild:
     async def stop(self) -> set[Process]:
         """End the whole tree: stdin closed, TERM to the group, a second, KILL to all. Returns what would not die.
 
-        Members are looked for before the first signal: one whose parent is dead is no longer found by descent.
+        Members are looked for before the first signal: one whose parent is dead is no longer found by descent. Pi ends
+        its own tools when it gets TERM; what outlives it has nobody else to be told by and gets TERM from us.
         """
         self._stopping = True
         await self.census()
@@ -133,6 +134,8 @@ class PiChild:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TERM_SECONDS):
                 await self._gone.wait()
+                for process in self.known:
+                    osdep.send_signal(process, signal.SIGTERM)
                 while any(processes.is_alive(process) for process in self.known):  # noqa: ASYNC110 - nobody tells us
                     await asyncio.sleep(_TREE_POLL)
         left: set[Process] = await self._run(processes.end, self._find)

@@ -7,6 +7,7 @@ last Pi and of everybody seen below it, and descent from any of these. A bare pr
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from typing import Final
 import msgspec
 
 from flask_pi_taskbar import osdep
-from flask_pi_taskbar.broker.runtime import PrivateDirectory
+from flask_pi_taskbar.broker.runtime import PrivateDirectory, Refused
 from flask_pi_taskbar.osdep import processes
 from flask_pi_taskbar.osdep.types import Process
 
@@ -71,15 +72,15 @@ class Ledger:
         while any(processes.is_alive(process) for process in found) and time.monotonic() < deadline:
             time.sleep(processes.POLL_SECONDS)
         left = processes.end(find)
-        self.clear()
+        with contextlib.suppress(OSError, Refused):
+            self.clear()
         return len(found), len(left)
 
     def _read(self) -> list[Process]:
-        with PrivateDirectory.open(self._directory) as folder:
-            data = folder.read(NAME)
-        if data is None:
-            return []
+        """Who was recorded. A record that cannot be read names nobody: the marker still leads to most of them."""
         try:
-            return msgspec.json.decode(data, type=_Record).processes
-        except msgspec.DecodeError:
-            return []  # torn by a power cut, after which nobody in it can be alive
+            with PrivateDirectory.open(self._directory) as folder:
+                data = folder.read(NAME)
+            return [] if data is None else msgspec.json.decode(data, type=_Record).processes
+        except (OSError, Refused, msgspec.DecodeError):
+            return []

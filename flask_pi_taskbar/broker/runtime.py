@@ -96,7 +96,10 @@ class PrivateDirectory:
             os.close(fd)
 
     def write(self, name: str, data: bytes) -> None:
-        """Replace a file as a whole: readers see the old one or the new one, also after a power cut."""
+        """Replace a file as a whole: readers see the old one or the new one, also after a power cut.
+
+        Which of the two a power cut leaves is open until `sync`.
+        """
         temporary = f".{name}.{os.getpid()}.{os.urandom(4).hex()}"
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o600, dir_fd=self.fd)
         try:
@@ -109,6 +112,9 @@ class PrivateDirectory:
         except BaseException:
             self.remove(temporary)
             raise
+
+    def sync(self) -> None:
+        """What was made, replaced or removed in here stays so after a power cut."""
         os.fsync(self.fd)
 
     def create_once(self, name: str, make: Callable[[], bytes]) -> bytes:
@@ -120,6 +126,7 @@ class PrivateDirectory:
                 if found is None:
                     found = make()
                     self.write(name, found)
+                    self.sync()
         return found
 
     def remove(self, name: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from flask_pi_taskbar import osdep
 from flask_pi_taskbar.broker import wire
-from flask_pi_taskbar.broker.election import Election
+from flask_pi_taskbar.broker.election import BACKLOG, Election
 from flask_pi_taskbar.broker.host import TaskHost
 from flask_pi_taskbar.broker.reception import Reception, Settings
 from flask_pi_taskbar.broker.shell import Shell
@@ -75,7 +75,7 @@ class Server:
 
     async def open(self, listener: Any) -> None:
         """Take connections, and bring back what an earlier broker left."""
-        self._listener = await self._loop.create_unix_server(lambda: Connection(self), sock=listener)
+        self._listener = await self._loop.create_unix_server(lambda: Connection(self), sock=listener, backlog=BACKLOG)
         self.shell.own(self._recover())
         self._loop.call_later(STANDING_SECONDS, self._check_standing)
         self._loop.call_later(LOOK_SECONDS, self._look)

@@ -8,13 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from flask_pi_taskbar.broker import client, reach
 from flask_pi_taskbar.broker.runtime import PrivateDirectory
-from tests.broker.place import Place
+from tests.broker.place import PATIENCE, Place
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
-    """A project, its folders and its environment; everything in it is ended afterwards."""
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """A project, its folders and its environment; everything in it is ended afterwards.
+
+    Clients in it are patient: on a machine that is busy with other things a start may take longer than users would wait.
+    """
+    monkeypatch.setattr(reach, "CONNECT_SECONDS", PATIENCE)
+    monkeypatch.setattr(client, "CALL_SECONDS", PATIENCE)
     before = dict(os.environ)
     place = Place(os.environ)
     try:

@@ -25,6 +25,8 @@ import psutil
 
 from flask_pi_taskbar.broker import launch
 from flask_pi_taskbar.broker.client import BrokerClient, BrokerConfig, Reply
+from flask_pi_taskbar.broker.election import is_held
+from flask_pi_taskbar.broker.runtime import PrivateDirectory
 from flask_pi_taskbar.contract import TaskRequest, parse_task
 from flask_pi_taskbar.project import runtime_dir, state_dir
 from tests.contract import samples
@@ -33,6 +35,7 @@ from tests.support.waiting import until
 
 CASE = "PI_TASKBAR_TEST_CASE"
 PEER = Path(__file__).parents[1] / "peer" / "scripted_pi.py"
+PATIENCE = 30.0
 OVER = ("completed", "failed", "cancelled")
 
 
@@ -91,7 +94,8 @@ class Place:
         """As the out-of-memory killer does it."""
         pid = self.broker()
         os.kill(pid, signal.SIGKILL)
-        until(lambda: gone(pid), "the broker is dead", every=0.005)
+        with PrivateDirectory.open(self.runtime) as directory:  # a zombie may have a thread that is still closing files
+            until(lambda: gone(pid) and not is_held(directory), "the broker is dead", every=0.005)
         return pid
 
     def peer_events(self, event: str) -> list[dict[str, Any]]:

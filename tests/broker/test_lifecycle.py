@@ -23,7 +23,9 @@ from tests.support.waiting import until
 CLIENT = """
 import sys
 from pathlib import Path
+from flask_pi_taskbar.broker import client, reach
 from flask_pi_taskbar.broker.client import BrokerClient, BrokerConfig
+client.CALL_SECONDS = reach.CONNECT_SECONDS = 60
 client = BrokerClient(BrokerConfig(project_root=Path(sys.argv[1]), executable=sys.argv[2], task_timeout=600))
 """
 
@@ -195,6 +197,7 @@ class TestEnd:
         client = place.client()
         ready(client)
         client.submit(task("hold this task"))
+        until(lambda: place.commands("prompt"), "Pi has the prompt")
         broker = place.broker()
         os.kill(broker, signal.SIGTERM)
         until(lambda: gone(broker), "it has left")
