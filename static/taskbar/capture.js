@@ -47,17 +47,16 @@ function carriedTag(element) {
 
 /* Slices. */
 
-const handOver =
-  globalThis.scheduler?.yield?.bind(globalThis.scheduler) ??
-  (() =>
-    new Promise((resolve) => {
-      const { port1, port2 } = new MessageChannel();
-      port1.onmessage = () => {
-        port1.close();
-        resolve();
-      };
-      port2.postMessage(null);
-    }));
+// A message of one's own stands in line behind whatever the page has to do; `scheduler.yield` would push ahead of it.
+const handOver = () =>
+  new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
+  });
 
 function createSlices(now) {
   let end = now() + SLICE_MS;
@@ -286,11 +285,13 @@ export function createCapture({ document, host, sourceOf = () => null, now = () 
     return fields;
   }
 
-  /** The elements at and below `root`, level by level, at most `limits.nodes` of them, none deeper than
-      `limits.depth`. Each entry: the node, the entry it hangs on, and the bytes of the node without its children. */
+  /** The elements at and below `root`, level by level: at most `limits.nodes`, none deeper than `limits.depth`, and no
+      more than fit `limits.bytes` (the root comes in any case). Each entry has the node, the entry it hangs on, and
+      the bytes of the node without its children. */
   async function tree(root, limits, reasons) {
     const node = await describe(root, reasons);
     const entries = [{ node, parent: null, element: root, depth: 0, bytes: byteLength(JSON.stringify(node)) }];
+    let total = entries[0].bytes;
     for (let at = 0; at < entries.length; at++) {
       const parent = entries[at];
       for (const child of [...childrenOf(parent.element)]) {
@@ -304,9 +305,16 @@ export function createCapture({ document, host, sourceOf = () => null, now = () 
           reasons.add("nodes");
           return entries;
         }
-        const below = await describe(child, reasons);
-        parent.node.children.push(below);
+        const cuts = new Set();
+        const below = await describe(child, cuts);
         const bytes = byteLength(JSON.stringify(below));
+        total += bytes + (parent.node.children.length > 0 ? 1 : 0);
+        if (total > limits.bytes) {
+          reasons.add("bytes");
+          return entries;
+        }
+        for (const cut of cuts) reasons.add(cut);
+        parent.node.children.push(below);
         entries.push({ node: below, parent, element: child, depth: parent.depth + 1, bytes });
       }
     }

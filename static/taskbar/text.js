@@ -5,7 +5,8 @@
 
 export const PROMPT_BYTES = 4000;
 export const MANY = 32; // classes of a node, names of a query
-export const WINDOW = 4096; // characters of one text looked at
+export const WINDOW = 4096; // characters of one text that are read
+const FAR = 262_144; // how far into a text its beginning is searched for
 
 const ORIGIN_BYTES = 512;
 const PATH_BYTES = 2048;
@@ -58,6 +59,10 @@ export function inkFrom(text, from) {
 /** A cleaned and bounded string, or undefined when nothing of it remains. Looks at no more of `text` than it needs. */
 export function bounded(text, bytes, reasons) {
   if (!text) return undefined;
+  if (text.length > FAR) {
+    text = text.slice(0, FAR);
+    reasons.add("string");
+  }
   if (text.length > WINDOW) {
     const start = inkFrom(text, 0);
     if (start < 0) return undefined;

@@ -12,7 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 MOUNT = "/dev/pi-browser-taskbar"
-STRICT = "default-src 'none'; script-src 'nonce-page'; connect-src 'self'; base-uri 'none'; require-trusted-types-for 'script'"
+STRICT = (
+    "default-src 'none'; script-src 'nonce-page'; connect-src 'self'; base-uri 'none'; "
+    "require-trusted-types-for 'script'"
+)
 BODY = """
 <main id="shop" class="wide shop"><h1>Cards</h1>
 <p>Twelve cards for every occasion.</p>

@@ -1,4 +1,4 @@
-"""A scripted server for the Browser Client: pages, the client's own files, and the taskbar's HTTP API as a test wants it.
+"""A scripted server for the Browser Client: pages, the client's own files, the taskbar's HTTP API as a test wants it.
 
 A test sets the snapshot, says what a route does next (answer, refuse, drop the connection, hold), and reads what the
 client asked for. Tasks are checked by the project's own contract, so that a task the real server would refuse fails the
@@ -93,8 +93,8 @@ class Stub:
         stub = self
 
         class Handler(BaseHTTPRequestHandler):
-            # As development servers do: one request a connection. On a kept connection Chromium itself repeats a request
-            # whose answer never began.
+            # As development servers do: one request a connection. On a kept one Chromium itself repeats a request whose
+            # answer never began.
             protocol_version = "HTTP/1.0"
 
             def log_message(self, *args: object) -> None:

@@ -1,4 +1,4 @@
-"""The taskbar in a browser, as a test speaks of it: open the panel, type, run, wait for a status, read what is shown."""
+"""The taskbar in a browser, as a test speaks of it: open the panel, type, run, wait for a state, read what is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every state of the panel in both themes and two widths: nothing overflows, everything can be read, and a picture of it.
+"""Every state of the panel in both themes and two widths: nothing overflows, all can be read, and a picture of it.
 
 The pictures go to the directory that PI_TASKBAR_SCREENSHOTS names, for people to look at; else to the test's own.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser import pages
-from tests.browser.stub_server import Stub, drop, refuse
+from tests.browser.stub_server import drop, refuse
 from tests.browser.taskbar_page import ROOT, TaskbarPage
 from tests.support.waiting import until
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,9 +15,9 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def live(taskbar: TaskbarPage, stub: Stub) -> Iterator[TaskbarPage]:
+def live(taskbar: TaskbarPage, stub: Stub) -> TaskbarPage:
     stub.live = "long"
-    yield taskbar
+    return taskbar
 
 
 def followed(stub: Stub) -> None:
