@@ -17,7 +17,7 @@ from tests.broker.place import PATIENCE, Place
 def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """A project, its folders and its environment; everything in it is ended afterwards.
 
-    Clients in it are patient: on a machine that is busy with other things a start may take longer than users would wait.
+    Clients in it are patient: on a machine that is busy with other things a start may take longer than users wait.
     """
     monkeypatch.setattr(reach, "CONNECT_SECONDS", PATIENCE)
     monkeypatch.setattr(client, "CALL_SECONDS", PATIENCE)
