@@ -89,8 +89,7 @@ def create_app(
             return error_response(Code.INVALID_CSRF)
         return None
 
-    app.register_blueprint(taskbar_blueprint(client, settings, app.report_unavailable))
-    app.register_error_handler(Unavailable, app.answer_unavailable)
+    app.register_blueprint(taskbar_blueprint(client, settings, app.notices, app.report))
     app.register_error_handler(InvalidTask, lambda _error: error_response(Code.INVALID_TASK))
     app.register_error_handler(HTTPException, _answer_http_error)
     app.register_error_handler(Exception, app.answer_failure)
@@ -113,18 +112,17 @@ class _App(Flask):
         if not self.secret_key:
             self.session_interface.load_secret(self)
 
-    def report_unavailable(self, error: Unavailable) -> None:
-        self.notices.once(f"unavailable-{error.reason}", "no connection to Pi's background process: %s", error.reason)
-
-    def answer_unavailable(self, error: Unavailable) -> Response:
-        self.report_unavailable(error)
-        return error_response(Code.UNAVAILABLE, unavailable_snapshot())
+    def report(self, error: Exception) -> None:
+        """Say once in the terminal what went wrong, without anything of the request in it."""
+        if isinstance(error, Unavailable):
+            self.notices.once(error.reason, "no connection to Pi's background process: %s", error.reason)
+            return
+        original = getattr(error, "original_exception", None) or error
+        self.notices.once(type(original).__name__, "a route of the taskbar failed with %s", _where(original))
 
     def answer_failure(self, error: Exception) -> Response:
-        original = getattr(error, "original_exception", None) or error
-        self.notices.once(
-            f"failure-{type(original).__name__}", "a route of the taskbar failed with %s", _where(original)
-        )
+        """The answer to what no view expected."""
+        self.report(error)
         return error_response(Code.UNAVAILABLE, unavailable_snapshot())
 
     def log_exception(self, exc_info: Any) -> None:

@@ -55,7 +55,7 @@ class PiTaskbar:
         except SettingError as error:
             if app.debug:
                 raise
-            LOGGER.error("the taskbar stays off: %s", error)
+            LOGGER.error("pi-taskbar: the taskbar stays off: %s", error)
             settled = None
         earlier: AppTaskbar | None = app.extensions.get(EXTENSION)
         if earlier is None:

@@ -21,4 +21,4 @@ class Notices:
         """Log `message` unless `key` has been said. Two threads may say it at the same moment; that is all right."""
         if key not in self._said:
             self._said.add(key)
-            LOGGER.log(level, message, *values)
+            LOGGER.log(level, f"pi-taskbar: {message}", *values)

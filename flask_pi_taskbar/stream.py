@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from flask_pi_taskbar.access import SERVER_SOCKETS
-from flask_pi_taskbar.broker.client import Frame, Reply, Unavailable
+from flask_pi_taskbar.broker.client import Frame, Reply
 from flask_pi_taskbar.contract import TaskRequest
 from flask_pi_taskbar.contract.snapshot import unavailable_snapshot
 
@@ -97,7 +97,7 @@ def events(
     carrier: Carrier,
     slots: Slots,
     gone: Callable[[], bool],
-    report: Callable[[Unavailable], None],
+    report: Callable[[Exception], None],
 ) -> Iterator[bytes]:
     """The stream from the state after the revision `after`. `gone` tells whether the browser has left.
 
@@ -113,7 +113,7 @@ def events(
             reply = client.state()
             if reply.revision != after:
                 yield frame_bytes(reply.revision, reply.snapshot)
-    except Unavailable as error:
+    except Exception as error:  # noqa: BLE001 - a server would print its text, which may quote a page
         report(error)
         yield RETRY_POLL + b"event: snapshot\ndata: " + unavailable_snapshot() + b"\n\n"
     finally:

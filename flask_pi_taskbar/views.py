@@ -16,10 +16,11 @@ from flask import Blueprint, Response, request, send_from_directory
 from flask_wtf.csrf import generate_csrf
 from werkzeug.exceptions import NotFound
 
-from flask_pi_taskbar.broker.client import Reply, Unavailable
+from flask_pi_taskbar.broker.client import Reply
 from flask_pi_taskbar.contract import CONTRACT_VERSION, InvalidTask, parse_task
 from flask_pi_taskbar.contract.bounds import REQUEST_BYTES
 from flask_pi_taskbar.contract.codes import Code, error_body
+from flask_pi_taskbar.notices import Notices
 from flask_pi_taskbar.settings import Settings
 from flask_pi_taskbar.stream import BrokerLike, Slots, carrier_of, events, has_gone
 from flask_pi_taskbar.version import __version__
@@ -40,6 +41,11 @@ _STREAM_HEADERS: Final = [
     ("X-Accel-Buffering", "no"),
     *SECURITY_HEADERS,
 ]
+
+NO_THREADS: Final = (
+    "this server handles one request at a time, so pages ask for the state now and then instead of being told. "
+    "With threads (gunicorn --threads 4, flask run without --without-threads) they follow live."
+)
 
 OUTCOMES: Final[Mapping[str, int | Code]] = {
     "ok": 200,
@@ -65,7 +71,9 @@ def error_response(code: Code, snapshot: bytes | None = None) -> Response:
     return json_response(error_body(code, snapshot), code.status)
 
 
-def taskbar_blueprint(client: BrokerLike, settings: Settings, report: Callable[[Unavailable], None]) -> Blueprint:
+def taskbar_blueprint(
+    client: BrokerLike, settings: Settings, notices: Notices, report: Callable[[Exception], None]
+) -> Blueprint:
     """The routes for one client. `report` is told why a stream had nothing to give."""
     blueprint = Blueprint("taskbar", __name__)
     route = partial(blueprint.route, provide_automatic_options=False)  # there is no CORS to ask about
@@ -98,6 +106,8 @@ def taskbar_blueprint(client: BrokerLike, settings: Settings, report: Callable[[
     @route("/bootstrap", methods=["GET"])
     def bootstrap() -> Response:
         live = carrier_of(request.environ, settings.max_streams).limit != 0
+        if not live:
+            notices.once("no-threads", NO_THREADS)
         return json_response(msgspec.json.encode({**known, "csrf_token": generate_csrf(), "live": live}))
 
     @route("/events", methods=["GET"])

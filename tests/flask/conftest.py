@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from flask.testing import FlaskClient
 
 import flask_pi_taskbar.app
 from tests.flask.fake_client import FakeClient
+from tests.flask.web import app_of
 
 
 @pytest.fixture
@@ -23,3 +25,9 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
 def project(tmp_path: Path) -> Path:
     (tmp_path / "pyproject.toml").touch()
     return tmp_path
+
+
+@pytest.fixture
+def web(project: Path, broker: FakeClient) -> FlaskClient:
+    """A browser at the inner app."""
+    return app_of(project, broker).test_client()

@@ -2,86 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from werkzeug.wsgi import FileWrapper, wrap_file
 
-from flask_pi_taskbar.inject import PAGE, Injector, Page
-from flask_pi_taskbar.notices import Notices
+from flask_pi_taskbar.inject import PAGE
 from flask_pi_taskbar.tag import script_tag
 from tests.flask.test_markup import PIECES
+from tests.flask.wsgi import HTML, NAVIGATION, TAG, Server, page_of
 
-TAG = script_tag("/pi").encode()
-HTML = ("Content-Type", "text/html; charset=utf-8")
-NAVIGATION = {"HTTP_SEC_FETCH_DEST": "document"}
 LIKELY = {"HTTP_ACCEPT": "text/html"}
-
-
-class Server:
-    """A WSGI server that runs one request of `app` through the wrapper and keeps everything that comes out."""
-
-    def __init__(self, app: Callable[..., Iterable[bytes]], *, exempt: bool = False, inject: bool = True) -> None:
-        self.status = ""
-        self.headers: list[tuple[str, str]] = []
-        self.heads = 0
-        self.written: list[bytes] = []
-        self.page: Page | None = None
-
-        def taken_up(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-            self.seen_by_app = environ
-            self.page = environ[PAGE]
-            self.page.tag = lambda nonce: script_tag("/pi", None, nonce)
-            self.page.exempt = exempt
-            return app(environ, start_response)
-
-        def answer(_environ: dict[str, Any]) -> Any:
-            raise AssertionError("no route of ours in this test")
-
-        self.wrapper = Injector(
-            taken_up,
-            innermost=False,
-            active=lambda: True,
-            inject=inject,
-            exempt_path=lambda path: path.startswith("/quiet"),
-            answer=answer,
-            is_ours=lambda _path: False,
-            notices=Notices(),
-        )
-
-    def start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[..., None]:
-        if exc_info and self.written:
-            raise exc_info[1].with_traceback(exc_info[2])
-        self.heads += 1
-        self.status, self.headers = status, headers
-        return self.written.append
-
-    def call(self, headers: dict[str, str] = NAVIGATION, **environ: Any) -> Iterable[bytes]:
-        return self.wrapper(
-            {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "SCRIPT_NAME": "", **headers, **environ}, self.start_response
-        )
-
-    def get(self, headers: dict[str, str] = NAVIGATION, **environ: Any) -> bytes:
-        body = self.call(headers, **environ)
-        for chunk in body:
-            assert self.heads == 1, "a chunk before the head"
-            self.written.append(chunk)
-        if close := getattr(body, "close", None):
-            close()
-        return b"".join(self.written)
-
-
-def page_of(*chunks: bytes, status: str = "200 OK", headers: Iterable[tuple[str, str]] = (HTML,)) -> Any:
-    def app(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        start_response(status, list(headers))
-        return list(chunks)
-
-    return app
 
 
 # ---- the tag ----
@@ -346,108 +279,6 @@ def test_a_finished_body_stays_finished() -> None:
     body = iter(Server(page_of(b"<p>")).call())
     assert list(body) == [b"<p>", TAG]
     assert list(body) == []
-
-
-# ---- files ----
-
-
-@pytest.mark.parametrize("servers_own", [True, False])
-def test_a_file_is_handed_to_the_server_as_the_file_that_it_is(servers_own: bool) -> None:
-    class SendFile(FileWrapper):
-        """The server's own way to send a file."""
-
-    def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        start_response("200 OK", [HTML, ("Content-Length", "3")])
-        return wrap_file(environ, io.BytesIO(b"<p>"))
-
-    server = Server(app)
-    body = server.call(**({"wsgi.file_wrapper": SendFile} if servers_own else {}))
-    assert type(body) is (SendFile if servers_own else FileWrapper)
-    assert ("Content-Length", "3") in server.headers
-
-
-# ---- corners of WSGI ----
-
-
-def test_an_app_may_start_its_response_with_its_first_chunk() -> None:
-    def app(_environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
-        start_response("200 OK", [HTML, ("Content-Length", "16")])
-        yield b"<head>"
-        yield b"</head>end"
-
-    server = Server(app)
-    assert server.get() == b"<head>" + TAG + b"</head>end"
-    assert server.headers == [HTML]
-
-
-def test_an_app_may_start_its_response_late_and_send_nothing() -> None:
-    def app(_environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
-        start_response("204 NO CONTENT", [])
-        yield from ()
-
-    server = Server(app)
-    assert server.get() == b""
-    assert server.status == "204 NO CONTENT"
-
-
-def test_what_an_app_writes_in_the_old_way_passes_as_it_is() -> None:
-    def app(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        write = start_response("200 OK", [HTML, ("ETag", '"x"')])
-        write(b"<head>")
-        return [b"</head>"]
-
-    server = Server(app)
-    assert server.get() == b"<head></head>"
-    assert ("ETag", '"x"') in server.headers
-
-
-def test_an_error_before_the_first_chunk_replaces_the_head() -> None:
-    def app(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        start_response("200 OK", [HTML])
-        try:
-            raise ValueError("late")
-        except ValueError:
-            start_response("500 OOPS", [("Content-Type", "text/plain")], sys.exc_info())
-        return [b"oops"]
-
-    server = Server(app)
-    assert server.get() == b"oops"
-    assert (server.status, server.heads) == ("500 OOPS", 1)
-
-
-def test_an_error_after_the_first_chunk_is_raised_by_the_server() -> None:
-    def app(_environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
-        start_response("200 OK", [HTML])
-        yield b"<p>"
-        try:
-            raise ValueError("late")
-        except ValueError:
-            start_response("500 OOPS", [], sys.exc_info())
-        yield b"never"
-
-    server = Server(app)
-    with pytest.raises(ValueError, match="late"):
-        server.get()
-    assert server.status == "200 OK"
-
-
-def test_an_app_that_starts_twice_is_told_so() -> None:
-    def app(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        start_response("200 OK", [HTML])
-        start_response("200 OK", [HTML])
-        return []
-
-    with pytest.raises(AssertionError, match="twice"):
-        Server(app).get()
-
-
-def test_an_exception_of_the_app_is_the_servers_to_handle() -> None:
-    def app(_environ: dict[str, Any], _start_response: Any) -> Iterable[bytes]:
-        raise KeyError("x")
-
-    for headers in (NAVIGATION, {}):
-        with pytest.raises(KeyError):
-            Server(app).get(headers)
 
 
 def test_a_page_that_ends_where_nothing_may_stand_is_left_alone_and_said_once(

@@ -18,7 +18,7 @@ from flask_pi_taskbar.broker import reach
 from flask_pi_taskbar.settings import Settings
 from tests.broker.place import PATIENCE, PEER, Place
 from tests.flask.host import MOUNT, browse, host, tags
-from tests.flask.test_app import TASK
+from tests.flask.web import TASK
 from tests.support.waiting import until
 
 

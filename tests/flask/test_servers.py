@@ -16,7 +16,7 @@ import pytest
 from tests.flask.fake_client import READY
 from tests.flask.host import BROWSER, MOUNT
 from tests.flask.running import ROOT, free_port, running
-from tests.flask.test_app import BODY
+from tests.flask.web import BODY
 from tests.support.waiting import until
 
 FLASK = ["flask", "--app", "tests.flask.served", "run", "--debug", "--no-reload", "--port", "{port}"]

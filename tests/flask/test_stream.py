@@ -12,7 +12,7 @@ import pytest
 
 from flask_pi_taskbar import stream
 from flask_pi_taskbar.app import create_app
-from flask_pi_taskbar.broker.client import Frame, Unavailable
+from flask_pi_taskbar.broker.client import Frame
 from flask_pi_taskbar.contract.snapshot import unavailable_snapshot
 from flask_pi_taskbar.settings import Settings
 from flask_pi_taskbar.stream import BEAT, Carrier, Slots, carrier_of, events, frame_bytes, has_gone
@@ -40,7 +40,7 @@ def run(
     after: int | None = None,
     slots: Slots | None = None,
     is_gone: Callable[[], bool] = lambda: False,
-    report: Callable[[Unavailable], None] = lambda _: None,
+    report: Callable[[Exception], None] = lambda _: None,
 ) -> Iterator[bytes]:
     for frame in frames:
         broker.frames.put(frame)
@@ -139,10 +139,11 @@ def test_a_stream_that_is_never_read_takes_no_place(broker: FakeClient) -> None:
 
 @pytest.mark.parametrize("carrier", [LONG, BOUNDED, NONE])
 def test_without_a_broker_a_stream_says_so_without_an_id_and_ends(broker: FakeClient, carrier: Carrier) -> None:
-    broker.result, reported = gone(), []
-    chunks = list(run(broker, carrier=carrier, report=reported.append))
-    assert chunks[1:] == [b"retry: 2000\n\nevent: snapshot\ndata: " + unavailable_snapshot() + b"\n\n"]
-    assert reported == [broker.result]
+    for broker.result in (gone(), RuntimeError("of a page")):
+        reported: list[Exception] = []
+        chunks = list(run(broker, carrier=carrier, report=reported.append))
+        assert chunks[1:] == [b"retry: 2000\n\nevent: snapshot\ndata: " + unavailable_snapshot() + b"\n\n"]
+        assert reported == [broker.result]
 
 
 def test_a_broker_that_dies_in_the_middle_is_said_too(broker: FakeClient) -> None:
