@@ -2,7 +2,7 @@
 
 After each, the board must be as it was before or as it would have been after, nothing in between; the next writer finds
 everything in order. `torture` runs it on the user's own disk and the tests on every level. It forks, so that it runs in
-a process of its own: `python -m flask_pi_taskbar.board.crashes FOLDER LEVEL`.
+a process of its own: `python -m flask_pi_taskbar.board.crashes FOLDER LEVEL SECONDS`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -155,19 +156,25 @@ class Loop:
             self._restore(operation)
             watcher = FailAt(step, number, lasting=lasting)
             store = Store(self._store, disk=WatchedDisk(watcher, self._make_disk()), clock=_Impatient(), wait=0.05)
-            allowed, refusal = [before], None
+            allowed, refusal, uncertain = before, None, False
             try:
                 operation.run(store)
-                allowed = [after]
+                allowed = after
             except Refusal as refused:
                 refusal = refused
-                if "nothing was changed" not in refused.message and refused.code is Code.STORE_UNWRITABLE:
-                    allowed.append(after)  # it says that it does not know, and that happens only if nothing works
-                    if not lasting:
-                        yield Finding(operation.name, step, "one error is enough to leave it uncertain")
+                uncertain = refused.code is Code.STORE_UNWRITABLE and "nothing was changed" not in refused.message
+                if uncertain and not lasting:
+                    yield Finding(operation.name, step, "one error is enough to leave it uncertain")
             except OSError as error:
                 yield Finding(operation.name, step, f"{watcher.hit}: raised {error!r} instead of a refusal")
-            if contents(self._store) not in allowed:
+            chose_without = (
+                operation.name == "next" and watcher.hit in _READING
+            )  # a card that cannot be read is passed over
+            now = contents(self._store)
+            for what in _between(before, after, now):
+                if not chose_without:
+                    yield Finding(operation.name, step, f"{watcher.hit}: {what}")
+            if now != allowed and not uncertain and not chose_without:
                 yield Finding(operation.name, step, f"{watcher.hit}: neither the old board nor the new one: {refusal}")
             if refusal is not None and refusal.code not in _UNWRITABLE and watcher.hit not in _READING:
                 yield Finding(operation.name, step, f"{watcher.hit}: refused as {refusal.code}")
@@ -189,6 +196,13 @@ class Loop:
         if operation is not FIRST:
             shutil.copytree(self._template, self._store)
 
+    def _let_time_pass(self) -> None:
+        """Where a folder is the lock, what the dead left counts as dead after a while."""
+        for path in Path(self._store, "tmp").rglob("*"):
+            os.utime(path, (0, 0))
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(f"{self._store}/lock.d", (0, 0))
+
     def _quick_disk(self) -> Disk:
         return WatchedDisk(unsynced, self._make_disk())
 
@@ -207,6 +221,7 @@ class Loop:
 
     def _next_writer(self) -> Iterator[str]:
         """Whoever comes next can write, sweeps what was left, and reads every card."""
+        self._let_time_pass()
         store = Store(self._store, disk=self._quick_disk())
         try:
             store.apply("add", {"title": "Afterwards"}, ANN, now=NOW)
@@ -248,15 +263,20 @@ def _between(before: Contents, after: Contents, now: Contents) -> Iterator[str]:
             yield f"{path} is lost"
 
 
-def main(folder: str, level: str) -> int:
-    """Crash at every step of every operation; what is wrong goes to stdout, a line each."""
+def main(folder: str, level: str, seconds: float) -> int:
+    """Crash at every step of one operation after another until the time is over; one line for each fault."""
+    end = time.monotonic() + seconds
     loop = Loop(folder, LEVELS[level])
-    wrong = [finding for operation in (FIRST, *OPERATIONS) for finding in loop.crash(operation)]
-    for finding in wrong:
-        print(f"{finding.operation}, step {finding.step}: {finding.what}")  # noqa: T201
+    wrong = 0
+    for operation in (FIRST, *OPERATIONS):
+        for finding in loop.crash(operation):
+            wrong += 1
+            print(f"{finding.operation}, step {finding.step}: {finding.what}")  # noqa: T201
+        if time.monotonic() > end:
+            break
     print(f"{loop.steps} crashes")  # noqa: T201
     return 1 if wrong else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2]))
+    sys.exit(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))

@@ -7,6 +7,7 @@ The others lack what some file systems lack. None of this is used by a board in 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from collections.abc import Callable
 from functools import partial
@@ -135,10 +136,25 @@ class FlockForNothing(Disk):
         """Granted."""
 
 
+class LocalLocks(Disk):
+    """A file system whose locks each process has to itself: what a race must be able to tell from a good one."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, int] = {}
+
+    def flock(self, fd: int, operation: int) -> None:
+        inode = os.fstat(fd).st_ino
+        if operation & fcntl.LOCK_UN:
+            self._held.pop(inode, None)
+        elif self._held.setdefault(inode, fd) != fd:
+            raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK))
+
+
 LEVELS: Final[dict[str, Callable[[], Disk]]] = {
     "0": Disk,
     "1": NoLinks,
     "1 reserved": NoExclusiveRename,
     "2": NoFlock,
+    "broken": LocalLocks,
 }
-"""A disk of each level, for races on all of them."""
+"""A disk of each level, for races on all of them, and one on which every race must be lost."""

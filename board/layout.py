@@ -14,7 +14,8 @@ from urllib.parse import quote
 
 from flask_pi_taskbar.board.filesystem import FILE_MODE, FOLDER_MODE, Disk, sync_folder
 
-_FOLDERS: Final = ("cards", "tmp", "dropped", "damaged", "sessions", "inbox", "ids")
+_FOLDERS: Final = ("tmp", "dropped", "damaged", "sessions", "inbox", "ids", "cards")
+"""The last one there tells that all are."""
 _STEM_LENGTH: Final = 100
 
 

@@ -62,6 +62,8 @@ class Store:
         self._lock = StoreLock(self.disk, self.layout.lock, self.layout.temporary, clock=clock, wait=wait)
         self._creation: Creation | None = None
         self._by_directory = False
+        self._sound = False
+        """The folders were looked at, and nothing has failed since."""
 
     # Reading
 
@@ -150,8 +152,9 @@ class Store:
     def writing(self, actor: Actor, now: datetime) -> Iterator[Hold]:
         """Hold the lock of the store, made ready for a write. A failure of the disk becomes a `Refusal`."""
         try:
-            if not (exists(self.disk, self.layout.temporary) and exists(self.disk, self.layout.cards)):
+            if not self._sound or not exists(self.disk, self.layout.cards):
                 self.layout.prepare(self.disk)
+                self._sound = True
             with self._lock.held(actor.label, stamp(now)) as hold:
                 self._by_directory = hold.by_directory
                 upkeep.clear(self.disk, self.layout, by_directory=hold.by_directory)
@@ -163,6 +166,7 @@ class Store:
         except Lost as lost:
             raise Refusal(Code.BUSY, "Another process took over the lock of the board; nothing was written.") from lost
         except OSError as error:
+            self._sound = False
             raise _unwritable(error) from error
 
     def commit(self, hold: Hold) -> Commit:
@@ -193,6 +197,8 @@ class Store:
 
     def _write(self, change: Change, actor: Actor, world: Live, hold: Hold, now: datetime) -> Change:
         card = change.card
+        path = self.layout.card(card.id)
+        before = self._bytes_of(card.id, world) if change.write in {Write.UPDATE, Write.DROP} else b""
         with self.commit(hold) as commit:
             for letter in change.mails:
                 mail.deliver(commit, self.disk, self.layout, letter)
@@ -200,12 +206,12 @@ class Store:
                 case Write.CREATE:
                     card = self._create(commit, card)
                 case Write.UPDATE:
-                    commit.replace(self.layout.card(card.id), _fitting(card), self._bytes_of(card.id, world))
+                    commit.replace(path, _fitting(card), before)
                 case Write.DROP:
-                    path = self.layout.dropped_card(card.id)
-                    commit.replace(path, serialize(card), self._bytes_at(path))
+                    copy = self.layout.dropped_card(card.id)
+                    commit.replace(copy, serialize(card), self._bytes_at(copy))
                     commit.settle()
-                    commit.remove(self.layout.card(card.id), self._bytes_of(card.id, world))
+                    commit.remove(path, before)
                 case Write.RESTORE:
                     self._restore(commit, card)
         self._after(change, card, actor, world, now)
