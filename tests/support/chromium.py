@@ -57,7 +57,7 @@ def ensure(console: Console, logs: Path) -> None:
     """Install Chromium where that is ours to do (root on Debian); else raise `SetupError` if it is missing."""
     if find():
         return
-    if os.geteuid() == 0 and _is_debian():
+    if _may_install():
         env = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
         with console.step("Installing Chromium from Debian's packages"):
             run(["apt-get", "update"], log=logs / "apt-update.log", env=env)
@@ -67,7 +67,10 @@ def ensure(console: Console, logs: Path) -> None:
         raise SetupError("There is no Chromium with its chromedriver on this machine", HOW)
 
 
-def _is_debian() -> bool:
+def _may_install() -> bool:
+    """Root on Debian: its own packages of Chromium and driver fit each other."""
+    if os.geteuid() != 0:
+        return False
     try:
         lines = Path("/etc/os-release").read_text().splitlines()
     except OSError:

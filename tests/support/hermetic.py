@@ -1,7 +1,7 @@
 """A world of the tests' own: home, XDG directories and temporary files, so that no test meets the user's Pi or state.
 
 It is made when pytest starts and removed when it ends. Each process that a test starts inherits its marker, and by the
-marker, never by name, what was left behind is found.
+marker, never by name, what was left behind is found. A watchdog does the same if pytest dies first.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ class World:
     root: Path
     marker: str
     before: dict[str, str]
+    watchdog: subprocess.Popen[bytes]
 
     @property
     def temporary(self) -> Path:
@@ -40,8 +43,8 @@ class World:
 def enter() -> World:
     """Make the world and let this process, and all that it starts, live in it."""
     outside = tempfile.gettempdir()
-    root = Path(tempfile.mkdtemp(prefix="pt-"))
-    world = World(root, secrets.token_hex(8), dict(os.environ))
+    root, marker = Path(tempfile.mkdtemp(prefix="pt-")), secrets.token_hex(8)
+    world = World(root, marker, dict(os.environ), _watched(root, marker))
     for name in ("home", "run", "state", "config", "cache", "data", "tmp"):
         (root / name).mkdir(mode=0o700)
     for name in list(os.environ):
@@ -69,7 +72,20 @@ def enter() -> World:
     return world
 
 
+def _watched(root: Path, marker: str) -> subprocess.Popen[bytes]:
+    """Start what cleans up if we cannot; see `tests.support.watchdog`."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.support.watchdog", marker, str(root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(__file__).parents[2],
+        start_new_session=True,
+    )
+
+
 def leave(world: World) -> None:
+    world.watchdog.communicate()
     os.environ.clear()
     os.environ.update(world.before)
     tempfile.tempdir = None
