@@ -14,7 +14,10 @@ import click
 from flask_pi_taskbar.version import __version__
 
 COMMANDS: Final = {
+    "board": "flask_pi_taskbar.commands.board:board",
     "broker": "flask_pi_taskbar.broker.commands:broker",
+    "completion": "flask_pi_taskbar.commands.completion:completion",
+    "team": "flask_pi_taskbar.commands.team:team",
 }
 """Name of the command to `module:object`."""
 

@@ -1,0 +1,176 @@
+"""`pi-taskbar board tool`: what Pi's extension talks to, one JSON object a line in, one a line out.
+
+A request is `{"action": "claim", "card": 4}`, with the fields that the action has anywhere; `"tool": "team"` makes the
+team's verbs of `assign`, `offer`, `reclaim`, `inbox` and `round`. An answer is the JSON of the call (of a large board
+or a long history only a part), with `text`, the bounded words for the agent, and `unread`, the number of letters that
+wait.
+
+It answers each line at once and ends with its input, so that it serves a single call as well as a whole session. With
+`--mode` it is the session's place on the team: from the first card that the session writes, or its `join`, this process
+holds the lock that shows that the session lives, beats its heart and listens for mail, until its input ends.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Mapping
+from typing import IO, Final
+
+import click
+import msgspec
+
+from flask_pi_taskbar.board.bus import Bus, Membership
+from flask_pi_taskbar.board.refusal import Code, Refusal
+from flask_pi_taskbar.board.request import Action
+from flask_pi_taskbar.board.sessions import CLI, HEARTBEAT
+from flask_pi_taskbar.commands import answers
+from flask_pi_taskbar.commands.actor import Desk, open_desk
+from flask_pi_taskbar.commands.answers import Answer, Data
+from flask_pi_taskbar.commands.speaking import encoded
+from flask_pi_taskbar.commands.watching import seconds_of
+
+MODES: Final = ("rpc", "tui", "page")
+REQUEST_BYTES: Final = 1 << 20
+
+TEAM: Final[Mapping[str, str]] = {
+    "round": Action.ROUND,
+    "assign": Action.HANDOFF,
+    "offer": Action.OFFER,
+    "reclaim": Action.RECLAIM,
+    "inbox": "inbox",
+}
+_OWN: Final = ("join", "inbox")
+
+
+class Tool:
+    """The calls of one session, one after another."""
+
+    def __init__(self, desk: Desk, mode: str | None = None, *, heartbeat: float = HEARTBEAT.total_seconds()) -> None:
+        self._desk = desk
+        self._mode = mode
+        self._heartbeat = heartbeat
+        self._member: Membership | None = None
+        self._over = threading.Event()
+        self._beating: threading.Thread | None = None
+
+    def answer(self, request: bytes) -> tuple[Data, int]:
+        """The answer to one request, and the exit code that belongs to it."""
+        desk = self._desk
+        try:
+            action, fields = _read(request)
+            if action == "join":
+                return self._join(), 0
+            call = self._call(action, fields)
+            data = dict(call.brief)
+            data["text"] = call.plain()
+            if call.wrote and self._member is None and self._mode is not None:
+                data["team"] = self._join()["team"]
+        except Refusal as refusal:
+            return self._refused(refusal), refusal.code.exit
+        except OSError as error:
+            message = f"The board cannot be read: {error.strerror or error}."
+            return self._refused(Refusal(Code.STORE_UNWRITABLE, message)), Code.STORE_UNWRITABLE.exit
+        data["unread"] = desk.unread()
+        return data, 0
+
+    def close(self) -> None:
+        """Leave the team."""
+        self._over.set()
+        if self._beating is not None:
+            self._beating.join()
+        if self._member is not None:
+            try:
+                self._member.leave(now=self._desk.now())
+            except Refusal:
+                self._member.close()
+
+    def _call(self, action: object, fields: Data) -> Answer:
+        if action == "inbox":
+            return answers.inbox(self._desk)
+        seconds = seconds_of(fields.pop("seconds", None)) if action == Action.WAIT else None
+        return answers.answer(self._desk, action, fields, seconds=seconds)
+
+    def _join(self) -> Data:
+        desk = self._desk
+        if self._member is None:
+            mode, listening = self._mode or CLI, self._mode is not None
+            try:
+                self._member = Bus(desk.store).join(
+                    desk.actor, mode=mode, cwd=answers.cwd(), now=desk.now(), listening=listening
+                )
+            except (Refusal, OSError) as error:
+                return _joined({"label": desk.actor.label, "joined": False, "why": str(error)})
+            desk.actor = self._member.actor
+            self._beating = threading.Thread(target=self._beat, args=(self._member,), daemon=True)
+            self._beating.start()
+        return _joined({"label": desk.actor.label, "joined": True, "live": self._member.holds_lock})
+
+    def _beat(self, member: Membership) -> None:
+        while not self._over.wait(self._heartbeat):
+            try:
+                member.heartbeat(now=self._desk.now())
+            except (Refusal, OSError):
+                continue  # the next one may succeed
+
+    def _refused(self, refusal: Refusal) -> Data:
+        data = refusal.as_dict()
+        try:
+            data["text"] = answers.refusal_text(refusal, self._desk)
+            data["unread"] = self._desk.unread()
+        except OSError:
+            data["text"] = refusal.message
+        return data
+
+
+def _joined(team: Data) -> Data:
+    text = f"on the team as {team['label']}" if team["joined"] else f"not on the team: {team['why']}"
+    return {"ok": True, "action": "join", "team": team, "text": text}
+
+
+def _read(request: bytes) -> tuple[object, Data]:
+    try:
+        fields = msgspec.json.decode(request)
+    except (msgspec.DecodeError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict) or len(request) > REQUEST_BYTES:
+        raise Refusal(Code.BAD_FIELD, 'A request is one JSON object on one line, such as {"action": "list"}.')
+    which = fields.pop("tool", "board")
+    action: object = fields.pop("action", None)
+    if which == "team":
+        if action not in TEAM:
+            message = f"The team has no action {str(action)[:40]!r}. Valid: {', '.join(TEAM)}."
+            raise Refusal(Code.UNKNOWN_ACTION, message, action=str(action)[:40], details={"valid": list(TEAM)})
+        return TEAM[str(action)], fields
+    return action, fields
+
+
+def serve(tool: Tool, requests: IO[bytes], replies: IO[bytes]) -> int:
+    """Answer each line until there are no more; the exit code of the last."""
+    code = 0
+    while line := requests.readline(REQUEST_BYTES + 2):
+        if not line.strip():
+            continue
+        data, code = tool.answer(line)
+        replies.write(encoded(data) + b"\n")
+        replies.flush()
+    return code
+
+
+@click.command("tool", hidden=True)
+@click.option("--session", metavar="ID", help="The session that calls.")
+@click.option("--as", "label", metavar="LABEL", help="What it is called.")
+@click.option("--repo", metavar="PATH", help="A folder of the repository (default: the current one).")
+@click.option("--mode", type=click.Choice(MODES), help="Be the session's place on the team, as a session of this kind.")
+@click.pass_context
+def tool(ctx: click.Context, session: str | None, label: str | None, repo: str | None, mode: str | None) -> None:
+    """Answer requests, one JSON object a line, for Pi's extension."""
+    try:
+        running = Tool(open_desk(start=repo, label=label, session_id=session), mode)
+    except Refusal as refusal:
+        click.echo(encoded(refusal.as_dict() | {"text": refusal.message}))
+        ctx.exit(refusal.code.exit)
+    try:
+        ctx.exit(serve(running, sys.stdin.buffer, sys.stdout.buffer))
+    finally:
+        running.close()
