@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -61,12 +62,12 @@ class Journal:
     def begin(self, task_id: str, prompt: str, started_at: str) -> None:
         """Record an admitted task; it is on the disk when this returns."""
         begun = Begun(task_id, prompt, started_at)
-        self._append(begun)
+        self._append(begun, osdep.durable_sync)
         self._last = begun
 
     def end(self, task_id: str, status: str) -> None:
-        """Record its final state. What a crash takes away of this only shows the task as interrupted."""
-        size = self._append(Ended(task_id, status))
+        """Record its final state. It outlives us at once; if a power cut takes it, the task is shown as interrupted."""
+        size = self._append(Ended(task_id, status), lambda _: None)
         if size > COMPACT_BYTES:
             with PrivateDirectory.open(self._directory) as folder:
                 last = self._last
@@ -80,7 +81,7 @@ class Journal:
             folder.write(NAME, b"")
             folder.sync()
 
-    def _append(self, entry: Begun | Ended) -> int:
+    def _append(self, entry: Begun | Ended, sync: Callable[[int], None]) -> int:
         with PrivateDirectory.open(self._directory) as folder:
             flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
             try:
@@ -93,7 +94,7 @@ class Journal:
                 data = _encode(entry)
                 try:
                     write_all(fd, data)
-                    osdep.durable_sync(fd)
+                    sync(fd)
                 except OSError:
                     # A full disk: half a line must not stay in front of the next entry.
                     with contextlib.suppress(OSError):
