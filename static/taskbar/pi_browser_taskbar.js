@@ -225,14 +225,22 @@ function createTaskbar(options, document, mountBase) {
     return { prompt, context: await capturePage({ document, location, host, route: routes.current() }) };
   }
 
+  function isAdmitted(prompt, before) {
+    const task = store.state.snapshot?.task;
+    return Boolean(task) && task.id !== before && task.prompt === prompt;
+  }
+
   async function submit(prompt = panel.draft()) {
     const before = store.state.snapshot?.task?.id;
     panel.setReload(null);
     try {
       return await store.submit(() => prepare(prompt));
+    } catch (failure) {
+      // A browser repeats a request by itself when a kept connection breaks: the second one finds the first at work.
+      if (failure.code === "busy" && isAdmitted(prompt, before)) store.forgetError();
+      throw failure;
     } finally {
-      const task = store.state.snapshot?.task;
-      if (task && task.id !== before && task.prompt === prompt) {
+      if (isAdmitted(prompt, before)) {
         panel.setDraft("");
         tab.keep({ draft: "" });
       }
