@@ -200,8 +200,7 @@ class Transitions:
         if due is not None and due <= now:
             run.asked()
             self._command(run.child, Purpose.FENCE, "get_state", f"settle-{self._new_id()}")
-            if not run.is_cancelling:
-                self._timers.arm(Timer.FENCE, now + self._timing.fence)
+            self._timers.arm(Timer.FENCE, now + self._timing.fence)
 
     # -- Listening to Pi ----------------------------------------------------------------------------------------
 
@@ -224,9 +223,9 @@ class Transitions:
 
     def _answer_dialog(self, child: Child, record: Record, now: float) -> None:
         """Nobody is there to answer; an open dialog would hold Pi up for ever."""
-        if record.get("method") not in _DIALOGS:
+        method, name = record.get("method"), record.get("id")
+        if not isinstance(method, str) or method not in _DIALOGS:
             return
-        name = record.get("id")
         if isinstance(name, str) and name:
             message = {"type": "extension_ui_response", "id": name, "cancelled": True}
             self._effects.append(Send(child.incarnation, message))

@@ -32,7 +32,7 @@ class Run(AbstractContextManager["Run"]):
         self.messages: list[dict[str, Any]] = []
 
     def __enter__(self) -> Run:
-        self.pi.streaming = True
+        self.pi.streaming = self.pi.accepted = True
         self.pi.respond(self._command, **({} if self.pi.is_old else {"data": {"disposition": "started"}}))
         self.begin_loop()
         if not self.pi.is_old and not self.pi.messages:
@@ -66,9 +66,10 @@ class Run(AbstractContextManager["Run"]):
         self.messages = []
 
     def settle(self) -> None:
+        """It can take the next prompt as soon as this is said."""
+        self.pi.streaming = False
         if not self.pi.is_old:
             self.pi.send("agent_settled", aborted=self.pi.abort.is_set())
-        self.pi.streaming = False
 
     def say(self, *deltas: str, stop: str = "stop", pause: float = 0.0) -> None:
         """One assistant message."""

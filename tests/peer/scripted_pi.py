@@ -71,6 +71,7 @@ class Pi:
         self.behaviour = _behaviour()
         self.session = 1
         self.streaming = False
+        self.accepted = False
         self.compacting = False
         self.queued = 0
         self.messages: list[dict[str, Any]] = []
@@ -203,6 +204,7 @@ class Pi:
             self.respond(command, success=False, error="No API key found for the selected model.")
         else:
             self.abort.clear()
+            self.accepted = False
             self._run = threading.Thread(target=self._perform, args=(command, text), daemon=True)
             self._run.start()
 
@@ -223,7 +225,7 @@ class Pi:
             self.respond(command)
             time.sleep(0.2)
         self.abort.set()
-        if self._run and self.streaming:
+        if self._run and self.accepted:
             self._run.join()
         if "abort-first" not in self.behaviour:
             self.respond(command)

@@ -173,9 +173,9 @@ def bounded_output(run: Run) -> None:
 
 
 def flood(run: Run) -> None:
-    """Some 30 MB on the older line, which repeats itself, and 4 MB on the newer."""
+    """Some 30 MB on the older line, which repeats itself, and 2 MB on the newer."""
     line = "All work and no play makes Pi a dull agent.\n" * 20
-    for _ in range(200 if run.pi.is_old else 4_000):
+    for _ in range(200 if run.pi.is_old else 2_000):
         run.delta(line)
     run.end_message(stop="stop")
 

@@ -39,6 +39,20 @@ def test_pi_settles_before_it_answers_the_abort_and_is_kept() -> None:
     assert world.task.activity == texts.TASK_STOPPED
 
 
+def test_a_late_answer_to_an_abort_is_not_taken_for_one_to_the_next() -> None:
+    world = World().until_working()
+    world.cancel()
+    late = world.sent[-1]["id"]
+    world.says("agent_settled", aborted=True)
+    world.until_sent("next")
+    world.answers_to("prompt", data={"disposition": "started"})
+    world.says("agent_start")
+    world.cancel()
+    world.says("response", id=late, command="abort", success=False)
+    world.says("agent_settled", aborted=True)
+    assert (world.outcome, world.stopping) == (("cancelled", None), None)
+
+
 def test_the_older_line_is_asked_whether_it_has_stopped() -> None:
     world = World().until_working(None)
     world.cancel()
@@ -108,6 +122,15 @@ def test_what_pi_does_not_stop_in_time_is_cancelled_by_replacing_it() -> None:
     assert (world.status, world.error) == ("starting", texts.RESTARTING)
     assert world.answers[world.cancel()] is Result.CANCELLED
     assert world.until_restarted().status == "ready"
+
+
+def test_a_question_that_was_open_before_does_not_spoil_the_cancellation() -> None:
+    world = World().until_working(None)
+    world.says("agent_end", messages=[])
+    world.advance(world.timing.fence - 1)
+    world.cancel()
+    world.advance(world.timing.abort)
+    assert world.outcome == ("cancelled", texts.CANCELLATION_DEADLINE)
 
 
 def test_the_deadline_counts_from_the_abort_and_a_repetition_does_not_prolong_it() -> None:

@@ -97,6 +97,18 @@ def test_as_long_as_pi_is_at_work_it_is_asked_again_more_and_more_seldom(state: 
     assert world.outcome == ("completed", None)
 
 
+def test_after_new_work_the_questions_begin_anew() -> None:
+    world = working("old")
+    for _ in range(2):
+        world.says("agent_end", messages=[])
+        for pause in (world.timing.ask_first, 2 * world.timing.ask_first):
+            world.tells_state(isStreaming=True)
+            assert world.session.deadline() == pytest.approx(world.now + pause)
+            world.advance(pause)
+        world.tells_state(isStreaming=True)
+        world.says("agent_start")
+
+
 def test_a_refused_question_is_asked_again() -> None:
     world = working("old")
     world.says("agent_end", messages=[])
@@ -142,6 +154,17 @@ def test_a_retry_that_begins_after_the_question_keeps_the_run_open() -> None:
     world.says("agent_end", messages=[])
     world.tells_state()
     assert world.outcome == ("completed", None)
+
+
+def test_a_compaction_in_a_retrys_pause_does_not_end_the_run() -> None:
+    world = working("old")
+    world.says("agent_end", messages=[])
+    world.says("auto_retry_start", attempt=1, maxAttempts=3)
+    world.tells_state()
+    world.says("compaction_start", reason="threshold")
+    world.says("compaction_end", reason="threshold", willRetry=False)
+    world.advance(60)
+    assert (world.task.status.value, fences(world)) == ("running", 1)
 
 
 def test_the_last_failed_retry_ends_the_run() -> None:
@@ -207,6 +230,17 @@ def test_queued_messages_are_believed_for_a_second() -> None:
             world.advance(due - world.now)
     assert world.outcome == ("completed", None)
     assert world.timing.queued <= world.now - start <= world.timing.queued + world.timing.ask_last
+
+
+def test_after_new_work_the_queue_is_believed_anew() -> None:
+    world = working("old")
+    for _ in range(2):
+        world.says("agent_end", messages=[])
+        world.advance(0.9 * world.timing.queued)
+        world.tells_state(pendingMessageCount=1)
+        assert world.task.status.value == "running"
+        world.says("agent_start")
+        world.advance(world.timing.queued)
 
 
 @pytest.mark.parametrize("count", [0, -1, None, "1", True])

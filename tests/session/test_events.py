@@ -279,6 +279,9 @@ def test_a_message_that_was_not_streamed_is_taken_from_its_end() -> None:
     world.delta("Three.")
     world.message_ends("stop", content=[{"type": "text", "text": "Three."}])
     assert world.task.output == "One.\n\nTwo.\n\nThree."
+    world.says("message_start", message={"role": "assistant"})
+    world.message_ends("stop", content=[{"type": "text", "text": "Four."}])
+    assert world.task.output == "One.\n\nTwo.\n\nThree.\n\nFour."
 
 
 def test_events_of_others_do_not_reach_a_task_that_pi_has_not_got_yet() -> None:
