@@ -16,6 +16,7 @@ from flask import Flask, Response, request
 from flask.sessions import SecureCookieSessionInterface, SessionMixin
 from flask_wtf.csrf import ValidationError, validate_csrf
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.routing import RequestRedirect
 
 from flask_pi_taskbar.access import SAFE_METHODS, call_of, refusal
 from flask_pi_taskbar.broker.client import BrokerClient, BrokerConfig, Unavailable, session_secret
@@ -63,8 +64,6 @@ def create_app(
         WTF_CSRF_TIME_LIMIT=None,  # a page may stay open for days
         PROPAGATE_EXCEPTIONS=False,
     )
-    app.url_map.merge_slashes = False
-    app.url_map.strict_slashes = True
     allowed_hosts = frozenset(settings.allowed_hosts)
 
     @app.before_request
@@ -77,6 +76,8 @@ def create_app(
 
     @app.before_request
     def check_token() -> Response | None:
+        if isinstance(request.routing_exception, RequestRedirect):
+            return error_response(Code.NOT_FOUND)  # a doubled slash; no address of ours is another's
         if request.routing_exception is not None or not needs_session(request):
             return None
         app.load_secret()

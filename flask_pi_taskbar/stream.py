@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import select
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -155,8 +156,10 @@ def has_gone(environ: WSGIEnvironment) -> Callable[[], bool]:
         try:
             if not select.select([connection], [], [], 0)[0]:
                 return False
-            # Past any TLS layer, which cannot peek. A browser that waits for a response sends nothing but its end.
-            return socket.socket.recv(connection, 1, socket.MSG_PEEK) == b""
+            # A browser that waits for a response sends nothing but its end; within TLS that is a message first. The
+            # look goes past the TLS layer, which cannot peek.
+            waiting = socket.socket.recv(connection, 1, socket.MSG_PEEK)
+            return waiting == b"" or isinstance(connection, ssl.SSLSocket)
         except BlockingIOError:
             return False
         except (OSError, ValueError):

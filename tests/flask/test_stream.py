@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -192,6 +193,16 @@ def test_bytes_that_wait_are_no_end_and_are_not_eaten(pair: tuple[socket.socket,
     browser.sendall(b"GET ")
     assert has_gone({"gunicorn.socket": server})() is False
     assert server.recv(4) == b"GET "
+
+
+def test_within_tls_the_first_message_is_the_end(pair: tuple[socket.socket, socket.socket]) -> None:
+    server, browser = pair
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with context.wrap_socket(server, server_side=True, do_handshake_on_connect=False) as wrapped:
+        left = has_gone({"werkzeug.socket": wrapped})
+        assert left() is False
+        browser.sendall(b"\x15")
+        assert left() is True
 
 
 def test_without_a_socket_nobody_knows() -> None:
