@@ -33,8 +33,8 @@ RESET_SECONDS: Final = 25.0
 """Pi may be restarted within a reset; the session's own deadlines end before this one."""
 
 STUCK_SECONDS: Final = 1.0
-"""A call that has waited this long makes new ones fail at once: a broker that hangs holds the few threads that came
-first, not every thread of the server.
+"""A read that has waited this long makes new calls fail at once: a broker that hangs holds the few threads that came
+first, not every thread of the server. Only reads tell: a mutation may have to wait for a slow disk.
 """
 
 KEPT_CONNECTIONS: Final = 4
@@ -79,7 +79,7 @@ class BrokerClient:
         deadline = time.monotonic() + CALL_SECONDS
         latest = self._latest
         request = wire.State(id=0, have=latest[0] if latest else -1)
-        with self._call():
+        with self._reading():
             kept = self._take()
             if kept is not None:
                 try:
@@ -102,7 +102,7 @@ class BrokerClient:
 
     def follow(self, after: int | None = None, heartbeat: float = 15.0) -> Follow:
         """The feed from the state after `after`; a state with exactly that revision is not sent again."""
-        return Follow(self._open, after, heartbeat)
+        return Follow(self._open_feed, after, heartbeat)
 
     def close(self) -> None:
         """Let go of every idle connection. The client may be used again."""
@@ -111,17 +111,17 @@ class BrokerClient:
 
     def _mutate(self, request: Call, seconds: float) -> Reply:
         deadline = time.monotonic() + seconds
-        with self._call():
+        self._refuse_if_stuck()
+        kept = self._take()
+        while kept is not None and not kept.is_usable():
+            kept.close()  # it ended while it was idle; nothing of this request has been sent
             kept = self._take()
-            while kept is not None and not kept.is_usable():
-                kept.close()  # it ended while it was idle; nothing of this request has been sent
-                kept = self._take()
-            if kept is None:
-                return self._exchange_on_new(request, deadline)
-            try:
-                return self._exchange(kept, request, deadline)
-            except Broken as error:
-                raise Unavailable(f"no answer from the broker: {error}") from error
+        if kept is None:
+            return self._exchange_on_new(request, deadline)
+        try:
+            return self._exchange(kept, request, deadline)
+        except Broken as error:
+            raise Unavailable(f"no answer from the broker: {error}") from error
 
     def _exchange_on_new(self, request: Call, deadline: float, latest: tuple[int, bytes] | None = None) -> Reply:
         try:
@@ -158,6 +158,10 @@ class BrokerClient:
     def _open(self, deadline: float) -> Connection:
         return reach(self._root, self._greeting, self._settings, deadline)
 
+    def _open_feed(self, deadline: float) -> Connection:
+        with self._reading():
+            return self._open(deadline)
+
     def _take(self) -> Connection | None:
         if self._pid != os.getpid():
             self._start_over()
@@ -181,16 +185,19 @@ class BrokerClient:
         self._waiting: dict[object, float] = {}
 
     @contextmanager
-    def _call(self) -> Iterator[None]:
-        now = time.monotonic()
-        if any(since < now - STUCK_SECONDS for since in list(self._waiting.values())):
-            raise Unavailable("the broker has not answered an earlier call")
+    def _reading(self) -> Iterator[None]:
+        self._refuse_if_stuck()
         call = object()
-        self._waiting[call] = now
+        self._waiting[call] = time.monotonic()
         try:
             yield
         finally:
             self._waiting.pop(call, None)
+
+    def _refuse_if_stuck(self) -> None:
+        longest = time.monotonic() - STUCK_SECONDS
+        if any(since < longest for since in list(self._waiting.values())):
+            raise Unavailable("the broker has not answered an earlier read")
 
 
 def session_secret(project_root: Path) -> bytes:

@@ -101,7 +101,7 @@ class Server:
             return
         if (settings := self.reception.change(self._loop.time(), idle=idle)) is not None:
             self.shell.note("settings changed")
-            self.shell.own(self.host.configure(settings))
+            self.shell.own(self._start(settings))
         elif idle and (deadline := self.reception.deadline()) is not None and self._change_timer is None:
             self._change_timer = self._loop.call_at(deadline, self._change_is_due)
         quiet = idle and not self.connections

@@ -229,7 +229,7 @@ class TestTrouble:
             first.start()
             until(lambda: any(since < time.monotonic() - 0.2 for since in client._waiting.values()), "it waits")
             for _ in range(20):
-                with pytest.raises(Unavailable, match="earlier call"):
+                with pytest.raises(Unavailable, match="earlier read"):
                     client.state()
             assert first.is_alive()
         first.join(10)
