@@ -350,15 +350,23 @@ export function trim(entries, limit, reasons) {
 export async function capturePage({ document, location, host, route, sourceOf, now }) {
   const reasons = new Set();
   const where = whereabouts(location, reasons);
-  const capture = createCapture({ document, host, sourceOf, now });
-  const entries = await capture.tree(document.body, PAGE, reasons);
-  trim(entries, PAGE.bytes, reasons);
+  let snapshot;
+  try {
+    const capture = createCapture({ document, host, sourceOf, now });
+    const entries = await capture.tree(document.body, PAGE, reasons);
+    trim(entries, PAGE.bytes, reasons);
+    snapshot = entries[0].node;
+  } catch {
+    // A page that has changed the DOM's own methods: the task goes without it.
+    snapshot = { tag: "body", children: [] };
+    reasons.add("nodes");
+  }
   const cuts = REASONS.filter((reason) => reasons.has(reason));
   return {
     contract_version: 1,
     location: where,
     route: routeInBounds(route),
-    snapshot: entries[0].node,
+    snapshot,
     focus_points: [],
     truncation: cuts.length ? [{ section: "page", reasons: cuts }] : [],
   };

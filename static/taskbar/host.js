@@ -9,6 +9,7 @@
 export const HOST = "[data-pi-browser-taskbar-host]";
 
 const THEMES = ["data-theme", "data-bs-theme", "data-color-scheme"];
+const THEME_MS = 100;
 const CROWD = { times: 12, within: 4000 }; // how often a page may throw the host out before it gets a rest
 
 /** A new host, not yet in the page. */
@@ -33,19 +34,28 @@ function isLight(root, view) {
 export function followTheme(document, host) {
   const view = document.defaultView;
   const root = document.documentElement;
-  const apply = () => host.toggleAttribute("data-light-theme", isLight(root, view));
-  new MutationObserver(apply).observe(root, { attributes: true });
+  let due = null;
+  const apply = () => {
+    due = null;
+    host.toggleAttribute("data-light-theme", isLight(root, view));
+  };
+  // Not at once: some pages write to their root with every frame, and an answer costs them a look at all styles.
+  const soon = () => (due ??= view.setTimeout(apply, THEME_MS));
+  new MutationObserver(soon).observe(root, { attributes: true, attributeFilter: [...THEMES, "class", "style"] });
   view.matchMedia("(prefers-color-scheme: light)").addEventListener("change", apply);
   apply();
 }
 
-/** Keeps the host the last child of the body and above everything, also when the body is replaced. */
+/** Keeps the host the last child of the body and above everything, also when the body is replaced. While a modal dialog
+    of the page is open, which makes everything outside of it inert, the host lives in that dialog. */
 export function createAnchor(document, host, clock) {
   let watched = null;
   let removals = [];
+  let dialog = null; // the modal dialog that was opened last
 
+  const home = () => (dialog?.isConnected && dialog.matches(":modal") ? dialog : document.body);
   const observer = new MutationObserver(() => {
-    if (host.parentNode === document.body && watched === document.body) return;
+    if (host.isConnected && host.parentNode === home() && watched === document.body) return;
     const now = clock.now();
     removals = [...removals.filter((at) => now - at < CROWD.within), now];
     if (removals.length > CROWD.times) clock.setTimeout(attach, CROWD.within);
@@ -63,7 +73,11 @@ export function createAnchor(document, host, clock) {
     }
     // Copies without life: what a history cache kept of an earlier page.
     for (const copy of document.querySelectorAll(HOST)) if (copy !== host) copy.remove();
-    if (host.parentNode !== body) body.append(host);
+    const parent = home();
+    if (host.parentNode !== parent) {
+      if (parent.moveBefore && host.isConnected) parent.moveBefore(host, null);
+      else parent.append(host);
+    }
     raise();
   }
 
@@ -72,11 +86,24 @@ export function createAnchor(document, host, clock) {
     if (!host.showPopover) return;
     host.popover = "manual";
     try {
+      if (dialog === host.parentNode && host.matches(":popover-open")) host.hidePopover(); // to come out above the dialog
       if (!host.matches(":popover-open")) host.showPopover();
     } catch {
       // A document that is not shown; the host's own z-index has to do.
     }
   }
+
+  document.addEventListener(
+    "toggle",
+    ({ target, newState }) => {
+      if (!(target instanceof HTMLDialogElement)) return;
+      if (newState === "open" && target.matches(":modal")) dialog = target;
+      else if (target !== dialog) return;
+      else dialog = [...document.querySelectorAll("dialog:modal")].at(-1) ?? null;
+      attach();
+    },
+    true,
+  );
 
   return { attach };
 }
@@ -84,54 +111,25 @@ export function createAnchor(document, host, clock) {
 const css = `
 :host {
   all: initial !important;
-  position: fixed !important;
-  display: block !important;
-  inset: auto auto 0 0 !important;
-  padding: 0 !important;
-  border: 0 !important;
-  width: 0 !important;
-  height: 0 !important;
-  margin: 0 !important;
-  overflow: visible !important;
-  z-index: 2147483647 !important;
+  position: fixed !important; inset: auto auto 0 0 !important; z-index: 2147483647 !important;
+  display: block !important; width: 0 !important; height: 0 !important; overflow: visible !important;
+  margin: 0 !important; padding: 0 !important; border: 0 !important;
   direction: ltr !important;
   color-scheme: dark !important;
   font: medium/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif !important;
   -webkit-text-size-adjust: 100%;
-  --pit-back: rgb(18, 24, 32);
-  --pit-raised: #1b2430;
-  --pit-sunk: #0c1117;
-  --pit-line: #2b3746;
-  --pit-edge: #66788d;
-  --pit-text: #e9eff6;
-  --pit-soft: #a9b8c9;
-  --pit-accent: #6cc5f5;
-  --pit-accent-strong: #9ad9fb;
-  --pit-on-accent: #06202f;
-  --pit-good: #6fd79b;
-  --pit-busy: #f3c262;
-  --pit-bad: #ff9a92;
-  --pit-bad-back: #3a1d20;
-  --pit-warn-back: #33291a;
+  --pit-back: rgb(18, 24, 32); --pit-raised: #1b2430; --pit-sunk: #0c1117; --pit-line: #2b3746;
+  --pit-edge: #66788d; --pit-text: #e9eff6; --pit-soft: #a9b8c9; --pit-accent: #6cc5f5;
+  --pit-accent-strong: #9ad9fb; --pit-on-accent: #06202f; --pit-good: #6fd79b; --pit-busy: #f3c262;
+  --pit-bad: #ff9a92; --pit-bad-back: #3a1d20; --pit-warn-back: #33291a;
   --pit-shadow: 0 1px 2px rgb(0 0 0 / 0.4), 0 12px 40px rgb(0 0 0 / 0.45);
 }
 :host([data-light-theme]) {
   color-scheme: light !important;
-  --pit-back: rgb(246, 248, 251);
-  --pit-raised: #ffffff;
-  --pit-sunk: #ffffff;
-  --pit-line: #d6dee8;
-  --pit-edge: #76879a;
-  --pit-text: #17202b;
-  --pit-soft: #4d5d6e;
-  --pit-accent: #0a63a8;
-  --pit-accent-strong: #084f87;
-  --pit-on-accent: #ffffff;
-  --pit-good: #11713d;
-  --pit-busy: #8a5600;
-  --pit-bad: #b3261e;
-  --pit-bad-back: #fdeceb;
-  --pit-warn-back: #fff3dc;
+  --pit-back: rgb(246, 248, 251); --pit-raised: #ffffff; --pit-sunk: #ffffff; --pit-line: #d6dee8;
+  --pit-edge: #76879a; --pit-text: #17202b; --pit-soft: #4d5d6e; --pit-accent: #0a63a8;
+  --pit-accent-strong: #084f87; --pit-on-accent: #ffffff; --pit-good: #11713d; --pit-busy: #8a5600;
+  --pit-bad: #b3261e; --pit-bad-back: #fdeceb; --pit-warn-back: #fff3dc;
   --pit-shadow: 0 1px 2px rgb(23 32 43 / 0.12), 0 12px 36px rgb(23 32 43 / 0.2);
 }
 :host([data-hidden]) { display: none !important; }

@@ -214,6 +214,7 @@ export function createPanel({ document, host, actions, now, every, isApple }) {
   let following = true; // whether the output keeps showing its newest text
   let shownTask = null;
   let endTicking = null;
+  let wasActive = false; // an end that was seen coming is told in a closed panel too
   let isLost = false; // the focus is on the panel because its control could not keep it
 
   const isOpen = () => !n.panel.hidden;
@@ -254,7 +255,8 @@ export function createPanel({ document, host, actions, now, every, isApple }) {
     renderComposer(view);
     renderElapsed();
     tick(view.isRunning || task?.status === "cancelling");
-    if (isOpen() || hasEnded(task) || view.error) say(n.live, announcement(view));
+    if (isOpen() || wasActive) say(n.live, announcement(view));
+    wasActive = view.active;
     keepFocus();
   }
 
@@ -365,7 +367,7 @@ export function createPanel({ document, host, actions, now, every, isApple }) {
   }
 
   function wire() {
-    for (const kind of KEPT.split(" ")) host.addEventListener(kind, (event) => event.stopPropagation());
+    for (const kind of KEPT.split(" ")) host.addEventListener(kind, (event) => event.stopPropagation(), { passive: true });
     for (const kind of WARM) n.prompt.addEventListener(kind, () => actions.warm());
     n.toggle.addEventListener("click", () => {
       open({ focus: true });

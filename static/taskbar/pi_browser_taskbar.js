@@ -6,7 +6,7 @@
 
 import { HOST, createAnchor, createHost, followTheme } from "./host.js";
 import { createPanel } from "./panel.js";
-import { createApi, createStore, moves } from "./store.js";
+import { Failure, createApi, createStore, moves } from "./store.js";
 import { createStream } from "./stream.js";
 
 const CONTRACT_VERSION = 1;
@@ -193,6 +193,7 @@ function createTaskbar(options, document, mountBase) {
   });
 
   function changed() {
+    if (!host.isConnected) anchor.attach();
     panel.render(store.state);
     const { snapshot, reachable } = store.state;
     if (snapshot) stream.update(moves(snapshot), reachable);
@@ -218,7 +219,17 @@ function createTaskbar(options, document, mountBase) {
 
   /* A task. */
 
-  const loadCapture = () => import("./capture.js");
+  let attempts = 0;
+
+  /** A browser may remember that a module could not be had, so each attempt has an address of its own. */
+  async function loadCapture() {
+    try {
+      return await import(attempts ? `./capture.js?${attempts}` : "./capture.js");
+    } catch {
+      attempts += 1;
+      throw new Failure("The app's server did not answer. Nothing was sent.", { sent: false });
+    }
+  }
 
   async function prepare(prompt) {
     const { capturePage } = await loadCapture();

@@ -106,7 +106,8 @@ def shop(project: Path) -> flask.Flask:
     @app.get("/cards/<int:number>")
     def card(number: int) -> flask.Response:
         return flask.Response(
-            f"<!doctype html><title>Card</title><h1>Card {number}</h1><form><input type=password value=SECRET autocomplete=off></form>",
+            f"<!doctype html><title>Card</title><h1>Card {number}</h1>"
+            "<form><input type=password value=SECRET autocomplete=off></form>",
             headers={"Content-Security-Policy": "default-src 'none'; script-src 'nonce-abc'; connect-src 'self'"},
         )
 

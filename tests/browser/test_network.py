@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.browser import pages
-from tests.browser.stub_server import Stub, drop, refuse
+from tests.browser.stub_server import Answer, Stub, drop, refuse
 from tests.browser.taskbar_page import ROOT, TaskbarPage
 from tests.support.waiting import until
 
@@ -284,3 +284,45 @@ def test_nothing_is_asked_of_any_other_origin(taskbar: TaskbarPage, stub: Stub) 
     names = taskbar.js("return performance.getEntriesByType('resource').map(entry => entry.name)")
     assert names
     assert [name for name in names if not name.startswith(stub.url)] == []
+
+
+def test_the_part_that_reads_the_page_may_be_out_of_reach_for_a_while(taskbar: TaskbarPage, stub: Stub) -> None:
+    stub.always["GET /assets/capture.js"] = drop
+    taskbar.visit()
+    taskbar.open()
+    taskbar.wait("ready")
+    taskbar.type("Make the button larger")
+    taskbar.click("[data-run]")
+    taskbar.says("[data-error]", "Nothing was sent")
+    assert stub.requests("POST /tasks") == []
+    del stub.always["GET /assets/capture.js"]
+    until(lambda: not taskbar.prop("[data-run]", "disabled"), "the user may try again")
+    taskbar.click("[data-run]")
+    taskbar.wait("running")
+
+
+def test_a_repeat_that_the_browser_made_by_itself_is_not_an_error(taskbar: TaskbarPage, stub: Stub) -> None:
+    """On a kept connection that breaks, a browser sends a request again; the server then refuses the second one."""
+
+    def busy_with_our_own(answer: Answer) -> None:
+        stub.show(pages.running("Make the button larger", task_id="ours"))
+        refuse(409, "busy", snapshot=stub.state)(answer)
+
+    stub.next("POST /tasks", busy_with_our_own)
+    taskbar.visit()
+    taskbar.run("Make the button larger")
+    taskbar.wait("running")
+    taskbar.hides("[data-error]")
+    assert taskbar.prop("[data-prompt]", "value") == ""
+
+
+def test_news_are_not_read_out_on_every_page_but_where_they_were_awaited(taskbar: TaskbarPage, stub: Stub) -> None:
+    stub.show(pages.ended("completed"))
+    taskbar.visit()
+    taskbar.wait("completed")
+    assert taskbar.text("[data-live]") == ""
+    stub.show(pages.running())
+    taskbar.js("document.dispatchEvent(new Event('visibilitychange'))")
+    taskbar.wait("running")
+    stub.task(status="failed", error="Pi rejected the task")
+    taskbar.says("[data-live]", "Finished. Pi rejected the task")

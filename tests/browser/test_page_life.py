@@ -350,3 +350,39 @@ def test_a_page_that_forbids_storage_still_gets_a_taskbar(taskbar: TaskbarPage) 
     taskbar.run()
     taskbar.wait("running")
     assert taskbar.errors() == []
+
+
+def test_the_taskbar_can_be_used_while_a_modal_dialog_is_open(taskbar: TaskbarPage, stub: Stub) -> None:
+    taskbar.visit("/", pages.page("<dialog>A modal question <input></dialog><p>The page</p>"))
+    taskbar.open()
+    taskbar.wait("ready")
+    taskbar.type("Make this dialog wider")
+    taskbar.js("document.querySelector('dialog').showModal()")
+    until(lambda: taskbar.js(f"return {HOST}.parentNode.localName") == "dialog", "the host is in the dialog")
+    taskbar.click("[data-run]")
+    taskbar.wait("running")
+    assert "A modal question" in str(stub.tasks[0].context["snapshot"])
+    taskbar.escape()
+    assert not taskbar.shown("[data-panel]")
+    assert taskbar.js("return document.querySelector('dialog').open"), "Escape was for the panel"
+    taskbar.js("document.querySelector('dialog').close()")
+    until(lambda: taskbar.js(f"return {HOST}.parentNode === document.body"), "the host is back in the body")
+    taskbar.open()
+    assert taskbar.shown("[data-panel]")
+    taskbar.js("const d = document.querySelector('dialog'); d.showModal(); setTimeout(() => d.remove(), 50)")
+    until(lambda: taskbar.js("return !document.querySelector('dialog')"), "the dialog is gone")
+    until(lambda: taskbar.js(f"return {HOST}?.parentNode === document.body"), "the host is back in the body")
+
+
+def test_a_page_that_has_changed_the_dom_s_methods_still_gets_its_task(taskbar: TaskbarPage, stub: Stub) -> None:
+    taskbar.visit()
+    taskbar.open()
+    taskbar.wait("ready")
+    taskbar.js(
+        "const real = window.getComputedStyle, page = document.querySelector('main');"
+        "window.getComputedStyle = of => { if (of === page) throw new Error('patched'); return real(of); }"
+    )
+    taskbar.run()
+    taskbar.wait("running")
+    assert stub.tasks[0].context["snapshot"] == {"tag": "body", "children": []}
+    assert stub.tasks[0].context["truncation"] == [{"section": "page", "reasons": ["nodes"]}]
