@@ -46,7 +46,8 @@ class Example:
         return self.start("--once", *arguments, **env).wait(90)
 
     def told(self) -> str:
-        return self.output.read_text()
+        """What the command has printed, then what its servers have."""
+        return "\n".join(path.read_text() for path in (self.output, *self.place.glob("demo/*/server.log")))
 
     def url(self) -> str:
         found = until(lambda: re.search(r"page +(http://\S+)/\n", self.told()), "the address is told", 40)
