@@ -8,7 +8,7 @@ text, never a debugger and never a log line with something of the request in it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,24 +16,28 @@ from flask import Flask, Response, request
 from flask.sessions import SecureCookieSessionInterface, SessionMixin
 from flask_wtf.csrf import ValidationError, validate_csrf
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.routing import RequestRedirect
+from werkzeug.wsgi import get_host
 
 from flask_pi_taskbar.access import SAFE_METHODS, call_of, refusal
 from flask_pi_taskbar.broker.client import BrokerClient, BrokerConfig, Unavailable, session_secret
 from flask_pi_taskbar.contract import InvalidTask
-from flask_pi_taskbar.contract.codes import Code
+from flask_pi_taskbar.contract.codes import Code, error_body
 from flask_pi_taskbar.contract.snapshot import unavailable_snapshot
 from flask_pi_taskbar.notices import Notices
 from flask_pi_taskbar.project import project_key
 from flask_pi_taskbar.settings import Settings
 from flask_pi_taskbar.stream import BrokerLike
 from flask_pi_taskbar.tag import mount_base
-from flask_pi_taskbar.views import error_response, taskbar_blueprint
+from flask_pi_taskbar.views import JSON_HEADERS, error_response, outcome, taskbar_blueprint
 
 if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
     from flask.wrappers import Request
 
 TOKEN_HEADER: Final = "X-CSRF-Token"  # noqa: S105 - the name of a header
+STATE_PATH: Final = "/state"
 TOKEN_PATH: Final = "/bootstrap"  # noqa: S105 - and the route that hands tokens out
 
 
@@ -54,6 +58,8 @@ def create_app(
             BrokerConfig(project_root=root, executable=settings.executable, task_timeout=settings.task_timeout)
         )
     app = _App("flask_pi_taskbar", static_folder=None, template_folder=None)
+    app.client = client
+    app.allowed_hosts = frozenset(settings.allowed_hosts)
     app.notices = notices or Notices()
     app.session_interface = _TokenSession(secret or (lambda: session_secret(root)))
     app.config.update(
@@ -64,15 +70,10 @@ def create_app(
         WTF_CSRF_TIME_LIMIT=None,  # a page may stay open for days
         PROPAGATE_EXCEPTIONS=False,
     )
-    allowed_hosts = frozenset(settings.allowed_hosts)
 
     @app.before_request
     def check_access() -> Response | None:
-        refused = refusal(call_of(request.environ, request.host), allowed_hosts)
-        if refused is None:
-            return None
-        app.notices.once(refused.name, "%s", refused.value)
-        return error_response(Code.FORBIDDEN)
+        return error_response(Code.FORBIDDEN) if app.refuses(request.environ) else None
 
     @app.before_request
     def check_token() -> Response | None:
@@ -103,10 +104,35 @@ def needs_session(request: Request) -> bool:
 
 
 class _App(Flask):
-    """Flask that keeps what it is asked to itself."""
+    """Flask that keeps what it is asked to itself, and knows a short way for what it is asked most."""
 
+    client: BrokerLike
+    allowed_hosts: frozenset[str]
     notices: Notices
     session_interface: _TokenSession
+
+    def wsgi_app(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Flask's own, but for the state: every open page asks for it again and again, and it needs no context."""
+        if environ["PATH_INFO"] != STATE_PATH or environ["REQUEST_METHOD"] != "GET":
+            return super().wsgi_app(environ, start_response)
+        if self.refuses(environ):
+            body, status = error_body(Code.FORBIDDEN), Code.FORBIDDEN.status
+        else:
+            try:
+                body, status = outcome(self.client.state())
+            except Exception as error:  # noqa: BLE001 - as `answer_failure` has it
+                self.report(error)
+                body, status = error_body(Code.UNAVAILABLE, unavailable_snapshot()), Code.UNAVAILABLE.status
+        status_line = f"{status} {HTTP_STATUS_CODES[status].upper()}"
+        start_response(status_line, [*JSON_HEADERS, ("Content-Length", str(len(body)))])
+        return [body]
+
+    def refuses(self, environ: WSGIEnvironment) -> bool:
+        """Whether the sender of a request has no business here. The reason goes to the terminal."""
+        refused = refusal(call_of(environ, get_host(environ)), self.allowed_hosts)
+        if refused is not None:
+            self.notices.once(refused.name, "%s", refused.value)
+        return refused is not None
 
     def load_secret(self) -> None:
         """Make sure that there is a key for the session cookie. Raises `Unavailable`."""

@@ -32,9 +32,8 @@ SECURITY_HEADERS: Final = (
     ("X-Content-Type-Options", "nosniff"),
     ("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
-    ("Referrer-Policy", "no-referrer"),
 )
-_JSON_HEADERS: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), *SECURITY_HEADERS]
+JSON_HEADERS: Final = [("Content-Type", "application/json"), ("Cache-Control", "no-store"), *SECURITY_HEADERS]
 _STREAM_HEADERS: Final = [
     ("Content-Type", "text/event-stream; charset=utf-8"),
     ("Cache-Control", "no-store"),
@@ -63,12 +62,20 @@ OUTCOMES: Final[Mapping[str, int | Code]] = {
 
 def json_response(body: bytes, status: int = 200) -> Response:
     """A JSON answer that nobody stores, sniffs, frames or reads from elsewhere."""
-    return Response(body, status, _JSON_HEADERS)
+    return Response(body, status, JSON_HEADERS)
 
 
 def error_response(code: Code, snapshot: bytes | None = None) -> Response:
     """The answer with a code of the contract, and the snapshot where there is one."""
     return json_response(error_body(code, snapshot), code.status)
+
+
+def outcome(reply: Reply) -> tuple[bytes, int]:
+    """The body and the status for a reply of the broker."""
+    found = OUTCOMES.get(reply.result, Code.UNAVAILABLE)
+    if isinstance(found, Code):
+        return error_body(found, reply.snapshot), found.status
+    return reply.snapshot, found
 
 
 def taskbar_blueprint(
@@ -89,19 +96,19 @@ def taskbar_blueprint(
 
     @route("/state", methods=["GET"])
     def state() -> Response:
-        return _outcome(client.state())
+        return json_response(*outcome(client.state()))
 
     @route("/tasks", methods=["POST"])
     def submit() -> Response:
-        return _outcome(client.submit(parse_task(_body())))
+        return json_response(*outcome(client.submit(parse_task(_body()))))
 
     @route("/tasks/<path:task_id>", methods=["DELETE"])
     def cancel(task_id: str) -> Response:
-        return _outcome(client.cancel(task_id))
+        return json_response(*outcome(client.cancel(task_id)))
 
     @route("/session/reset", methods=["POST"])
     def reset() -> Response:
-        return _outcome(client.reset())
+        return json_response(*outcome(client.reset()))
 
     @route("/bootstrap", methods=["GET"])
     def bootstrap() -> Response:
@@ -127,13 +134,6 @@ def taskbar_blueprint(
         return response
 
     return blueprint
-
-
-def _outcome(reply: Reply) -> Response:
-    outcome = OUTCOMES.get(reply.result, Code.UNAVAILABLE)
-    if isinstance(outcome, Code):
-        return error_response(outcome, reply.snapshot)
-    return json_response(reply.snapshot, outcome)
 
 
 def _body() -> bytes:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import logging
 from pathlib import Path
 
+import flask
 import pytest
 from flask.testing import FlaskClient
 
@@ -71,6 +73,20 @@ def test_without_a_broker_everything_is_unavailable_with_the_synthetic_snapshot(
     assert [record.getMessage() for record in caplog.records] == [
         "pi-taskbar: no connection to Pi's background process: no broker in this test"
     ]
+
+
+@pytest.mark.parametrize("result", ["ok", gone(), RuntimeError("of a page")])
+@pytest.mark.parametrize("base_url", ["http://localhost", "http://evil.test"])
+def test_the_short_way_to_the_state_says_what_the_long_one_says(
+    project: Path, broker: FakeClient, result: str | Exception, base_url: str
+) -> None:
+    broker.result = result
+    app = app_of(project, broker)
+    answers = [app.test_client().get("/state", base_url=base_url)]
+    app.wsgi_app = functools.partial(flask.Flask.wsgi_app, app)  # type: ignore[method-assign]
+    answers.append(app.test_client().get("/state", base_url=base_url))
+    short, long = [(answer.status, sorted(answer.headers), answer.data) for answer in answers]
+    assert short == long
 
 
 def test_a_task_reaches_the_broker_normalized(web: FlaskClient, broker: FakeClient) -> None:
