@@ -79,7 +79,8 @@ class Transitions:
         run = self._run
         if run:
             error = texts.RESTARTING
-            self._settle(run, loss.status, loss.task if run.stage >= Stage.SENT else texts.LOST_BEFORE_TASK)
+            known = run.stage >= Stage.SENT or loss is losses.TIME_LIMIT
+            self._settle(run, loss.status, loss.task if known else texts.LOST_BEFORE_TASK)
         elif self._phase is Phase.READY:
             error = loss.ready
         else:

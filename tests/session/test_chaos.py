@@ -15,6 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from flask_pi_taskbar.broker.records import Fault, FaultKind
 from tests.session.worlds import FINAL, IDLE, MODEL, World
 
+tries = settings(deadline=None, database=None)
+
 KINDS = (
     *("agent_start", "agent_end", "agent_settled", "message_start", "message_update", "message_end", "turn_end"),
     *("tool_execution_start", "tool_execution_end", "auto_retry_start", "auto_retry_end", "compaction_start"),
@@ -197,10 +199,10 @@ class Chaos(RuleBasedStateMachine):
 
 
 TestChaos = Chaos.TestCase
-TestChaos.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+TestChaos.settings = settings(max_examples=150, stateful_step_count=50, deadline=None, database=None)
 
 
-@settings(deadline=None)
+@tries
 @given(st.lists(RECORDS | st.sampled_from([Fault(kind) for kind in FaultKind]), max_size=6), st.integers(0, 5))
 def test_no_record_makes_it_raise(records: list[dict[str, Any] | Fault], situation: int) -> None:
     """A record is answered by the laws in every situation in which it may come."""
@@ -216,7 +218,7 @@ def test_no_record_makes_it_raise(records: list[dict[str, Any] | Fault], situati
             world.says(record)
 
 
-@settings(deadline=None)
+@tries
 @given(st.dictionaries(st.sampled_from([*IDLE, "sessionId", "model", "cancelled", "disposition"]), VALUES))
 def test_no_answer_makes_it_raise(data: dict[str, Any]) -> None:
     for reach in (World.until_sent, World.until_working):

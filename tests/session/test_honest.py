@@ -139,4 +139,4 @@ class WithHonestPi(RuleBasedStateMachine):
 
 
 TestWithHonestPi = WithHonestPi.TestCase
-TestWithHonestPi.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestWithHonestPi.settings = settings(max_examples=100, stateful_step_count=50, deadline=None, database=None)

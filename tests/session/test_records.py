@@ -7,12 +7,14 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flask_pi_taskbar.broker.records import RECORD_BYTES, Fault, FaultKind, RecordReader
 
 Outcome = list[dict[str, Any] | Fault]
+
+tries = settings(deadline=None, database=None)
 
 MALFORMED = Fault(FaultKind.MALFORMED)
 OVERSIZED = Fault(FaultKind.OVERSIZED)
@@ -174,6 +176,7 @@ LINES = st.one_of(
 )
 
 
+@tries
 @given(
     st.lists(LINES, max_size=8), st.sampled_from([b"\n", b"\r\n"]), st.integers(1, 60), st.integers(8, 200), st.data()
 )
@@ -186,6 +189,7 @@ def test_every_split_of_the_bytes_gives_the_same_records(
     assert read(stream, piece=1, bound=bound) == whole
 
 
+@tries
 @given(OBJECTS, st.integers(1, 30))
 def test_a_skimmed_record_is_the_record_less_what_lies_deep(value: dict[str, Any], piece: int) -> None:
     record = {"type": "agent_end", **{key: item for key, item in value.items() if key != "type"}}
@@ -204,6 +208,7 @@ def outline(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@tries
 @given(st.binary(max_size=300), st.integers(1, 50))
 def test_no_bytes_make_it_raise(data: bytes, bound: int) -> None:
     for outcome in read(data, bound=bound):

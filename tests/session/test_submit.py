@@ -121,6 +121,18 @@ def test_a_prompt_does_not_wait_for_a_compaction_whose_end_was_not_told() -> Non
     assert world.outcome == ("completed", None)
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_the_time_limit_holds_for_a_task_that_still_waits(recorded: bool) -> None:
+    world = World(task_timeout=3).until_ready()
+    world.says("compaction_start", reason="manual")
+    world.submit()
+    if recorded:
+        world.journaled()
+    world.advance(3)
+    assert world.outcome == ("failed", texts.TIME_LIMIT)
+    assert world.status == ("starting" if recorded else "ready")
+
+
 def test_a_prompt_that_meets_silence_is_asked_after_and_a_deaf_pi_replaced() -> None:
     world = World().until_sent()
     world.advance(world.timing.silence)
