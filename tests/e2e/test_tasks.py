@@ -185,6 +185,30 @@ def test_an_app_that_pi_breaks_for_a_moment_is_no_end_of_the_task(world: World) 
     assert len(world.brokers()) == len(world.pi_starts()) == 1
 
 
+def test_a_server_that_pi_starts_does_not_take_itself_for_ours(world: World) -> None:
+    world.flask().do("SCENE:bash cmd=env")
+    seen = {line.partition("=")[0] for line in world.model.requests[-1].ask.results[0].splitlines()}
+    assert {"HOME", "PATH"} <= seen
+    assert not {"WERKZEUG_SERVER_FD", "WERKZEUG_RUN_MAIN", "FLASK_RUN_FROM_CLI"} & seen
+
+
+def test_a_pi_without_a_model_says_what_to_do(world: World) -> None:
+    nothing = world.root / "nothing"
+    nothing.mkdir()
+    server = world.flask(PI_CODING_AGENT_DIR=str(nothing))
+    server.wait(lambda snapshot: snapshot["session"]["error"] == texts.NO_MODEL, "no model")
+    assert server.taskbar.state()["session"]["model"] is None
+
+
+def test_a_pi_that_is_installed_later_is_found_by_a_new_conversation(world: World) -> None:
+    later = world.root / "later"
+    server = world.flask(PI_BROWSER_TASKBAR_EXECUTABLE=str(later))
+    server.wait(lambda snapshot: snapshot["session"]["status"] == "unavailable", "no Pi yet")
+    later.symlink_to(world.root / "pi")
+    assert server.taskbar.reset()["session"]["status"] == "ready"
+    assert server.do("SCENE:text")["status"] == "completed"
+
+
 def _page(server: Server, path: str) -> str | None:
     try:
         return str(server.taskbar.page(path))
