@@ -60,7 +60,8 @@ OPTIONS = {
     *("--no-context-files", "-nc", "--no-themes", "--offline", "--verbose", "--continue", "-c"),
 }
 OPTIONS_OF_LINE_1 = {"--approve", "-a", "--no-approve", "-na", "--no-mcp"}
-DIALOGS = ("select", "confirm", "input", "editor")
+# Seconds. Some behaviours outlive the test that asked for them if that is killed; none outlives this.
+LONGEST_LIFE = 900.0
 
 
 class Pi:
@@ -286,6 +287,9 @@ def main() -> None:
         sys.stderr.write("Error: Failed to load extension\n")
         pi.exit(1, "at start")
     signal.signal(signal.SIGTERM, pi.on_term)
+    last_resort = threading.Timer(LONGEST_LIFE, pi.exit, (1, "too old"))
+    last_resort.daemon = True
+    last_resort.start()
     pi.read_commands()
 
 
