@@ -75,8 +75,10 @@ class DirectoryLock:
         return not exists(self._disk, self._path) or self._bury()
 
     def holder(self) -> Holder | None:
-        """Who holds it; a holder without a name where the folder is there and does not say."""
-        return read_holder(self._disk, f"{self._path}/{_OWNER}")
+        """Who holds it; nobody in particular where an owner's file is there and does not say."""
+        owner = f"{self._path}/{_OWNER}"
+        found = read_holder(self._disk, owner)
+        return Holder() if found is None and exists(self._disk, owner) else found
 
     def is_dead(self, holder: Holder, renewed: str) -> bool:
         """Whether a holder is dead: for certain where we can look, else by the age of the path `renewed`."""
@@ -99,8 +101,10 @@ class DirectoryLock:
         """Let go of the lock, if it is still ours."""
         tomb = self._tomb(nonce)
         try:
-            self._disk.touch(self._path)
+            self.renew(nonce)
             self._disk.rename(self._path, tomb)
+        except Lost:
+            return
         except OSError as error:
             if error.errno not in _TAKEN_AWAY:
                 self._given_up.add(nonce)

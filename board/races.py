@@ -134,9 +134,10 @@ def faults_of(race: Race) -> Iterator[str]:
         yield f"{entry.name} is damaged: {entry.why}"
     dropped = {card.id: card for card in board.dropped()}
     revs: dict[int, Counter[int]] = defaultdict(Counter)
+    unwritable = 0
     for told in race.told:
         if told.code == Code.STORE_UNWRITABLE:
-            yield f"worker {told.worker} could not write"
+            unwritable += 1
         if told.code or told.unchanged or told.card is None or told.rev is None:
             continue
         if told.action != "drop":
@@ -148,6 +149,8 @@ def faults_of(race: Race) -> Iterator[str]:
             yield f"#{told.card} was acknowledged at rev {told.rev} and is at {card.rev}"
         elif told.text and len(card.notes) < MAX_NOTES and not any(note.text == told.text for note in card.notes):
             yield f"#{told.card} lost the note {told.text!r}"
+    if unwritable:
+        yield f"{unwritable} writes were refused by the disk, or the lock did not keep others away"
     unheard = 0
     for card_id, counted in revs.items():
         card = board.get(card_id) or dropped.get(card_id)

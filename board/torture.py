@@ -50,8 +50,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """The verdict for people, a line for each check."""
-        lines = [f"{'ok  ' if not check.faults else 'FAIL'} {check.name}: {check.done}" for check in self.checks]
-        lines += [f"     {fault}" for check in self.checks for fault in check.faults]
+        lines: list[str] = []
+        for check in self.checks:
+            lines.append(f"{'FAIL' if check.faults else 'ok  '} {check.name}: {check.done}")
+            lines += [f"     {fault}" for fault in check.faults]
         kind = self.filesystem or "this file system"
         said = f"{kind}, level {self.level}: " + ("a board is safe here" if self.ok else "do not keep a board here")
         return "\n".join([*lines, *([self.notice] if self.notice else []), said])
