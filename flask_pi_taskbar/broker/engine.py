@@ -204,7 +204,7 @@ class Engine:
         if child is None or not await self._spawning[incarnation]:
             return
         left = await child.stop()
-        self._shell.note("pi ended", child=self.pi_pid, left=len(left))
+        self._shell.note("pi ended", child=child.process.pid if child.process else 0, left=len(left))
         self._forget_child(incarnation)
         await self._write(self._disk.ledger.clear)
         self._apply(self.session.stopped(incarnation, self._loop.time()))
@@ -220,7 +220,8 @@ class Engine:
 
     async def _look_at_tree(self) -> None:
         self._census = None
-        for child in list(self._children.values()):
-            if child.process is not None and await child.census():
+        for incarnation, child in list(self._children.items()):
+            # One that was stopped while we looked at another has been reaped: its group's number is nobody's any more.
+            if incarnation in self._children and child.process is not None and await child.census():
                 await self._write(self._disk.ledger.write, child.members())
         self._watch_tree()

@@ -10,7 +10,7 @@ import pytest
 
 from flask_pi_taskbar.broker import client, reach
 from flask_pi_taskbar.broker.runtime import PrivateDirectory
-from tests.broker.place import PATIENCE, Place
+from tests.broker.place import PATIENCE, Place, ready
 
 
 @pytest.fixture
@@ -31,6 +31,13 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
         finally:
             os.environ.clear()
             os.environ.update(before)
+
+
+@pytest.fixture
+def serving(place: Place) -> Place:
+    """A place whose broker and Pi are ready."""
+    ready(place.client())
+    return place
 
 
 @pytest.fixture

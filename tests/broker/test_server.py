@@ -6,89 +6,24 @@ import os
 import random
 import socket
 import struct
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-import msgspec
 import psutil
 import pytest
 
 from flask_pi_taskbar.broker import wire
 from flask_pi_taskbar.broker.connection import Connection, Greeting, NoBroker, Turned
-from flask_pi_taskbar.broker.election import Endpoint, load_endpoint
-from flask_pi_taskbar.broker.runtime import PrivateDirectory
+from flask_pi_taskbar.broker.server import CONNECTIONS
 from flask_pi_taskbar.broker.unavailable import Unavailable
+from flask_pi_taskbar.contract import encode_task
 from flask_pi_taskbar.project import identity
 from flask_pi_taskbar.version import __version__
 from tests.broker.place import Place, gone, look, ready, task
+from tests.broker.raw import Raw, endpoint, raw
 from tests.support.waiting import until
-
-
-@pytest.fixture
-def serving(place: Place) -> Place:
-    ready(place.client())
-    return place
-
-
-def endpoint(place: Place) -> Endpoint:
-    with PrivateDirectory.open(place.runtime) as directory:
-        found = load_endpoint(directory)
-    assert found
-    return found
-
-
-class Raw:
-    """A client that says what it likes."""
-
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(10)
-        try:
-            self.sock.connect(endpoint(place).socket)
-        except BaseException:
-            self.sock.close()
-            raise
-        self._reader = wire.FrameReader(wire.FRAME_BYTES)
-        self._bodies: list[bytes] = []
-
-    def hello(self, **changes: Any) -> wire.FromBroker | None:
-        fields: dict[str, Any] = {
-            "type": "hello",
-            "generation": wire.GENERATION,
-            "identity": identity(self.place.root),
-            "token": endpoint(self.place).token,
-            "role": "app",
-            "version": __version__,
-        }
-        self.send_map(fields | changes)
-        return self.receive()
-
-    def send_map(self, fields: dict[str, Any]) -> None:
-        body = msgspec.msgpack.encode(fields)
-        self.sock.sendall(struct.pack("<I", len(body)) + body)
-
-    def receive(self) -> wire.FromBroker | None:
-        """The next message; None when the broker has closed the connection."""
-        while not self._bodies:
-            try:
-                data = self.sock.recv(65_536)
-            except ConnectionResetError:
-                return None
-            if not data:
-                return None
-            self._bodies += self._reader.feed(data)
-        return wire.decode_from_broker(self._bodies.pop(0))
-
-
-@contextmanager
-def raw(place: Place) -> Iterator[Raw]:
-    client = Raw(place)
-    try:
-        yield client
-    finally:
-        client.sock.close()
 
 
 class TestHandshake:
@@ -136,15 +71,11 @@ class TestClientSide:
     """What the real client makes of a broker that it must not trust."""
 
     def greet(self, place: Place, seconds: float = 5) -> Connection:
-        import time
-
         return Connection.open(place.root, Greeting("app"), time.monotonic() + seconds)
 
     @contextmanager
     def impostor(self, place: Place, reply: wire.FromBroker | bytes) -> Iterator[None]:
         """Somebody else answers on the socket."""
-        import threading
-
         serving_socket = endpoint(place).socket
         os.rename(serving_socket, f"{serving_socket}.real")
         listener = socket.socket(socket.AF_UNIX)
@@ -223,8 +154,6 @@ class TestRequests:
         assert look(serving.clients[0])["task"] is None
 
     def test_requests_in_one_write_are_answered_in_order(self, serving: Place) -> None:
-        from flask_pi_taskbar.contract import encode_task
-
         with raw(serving) as client:
             client.hello()
             requests: list[wire.FromClient] = [
@@ -250,8 +179,6 @@ class TestRequests:
             assert isinstance(client.receive(), wire.Answer)
 
     def test_who_leaves_before_the_answer_harms_nothing(self, serving: Place) -> None:
-        from flask_pi_taskbar.contract import encode_task
-
         with raw(serving) as client:
             client.hello()
             client.sock.sendall(wire.frame(wire.Submit(id=2, task=encode_task(task("quick")))))
@@ -322,8 +249,6 @@ class TestAbuse:
             assert broker.memory_info().rss - before < 8_000_000
 
     def test_connections_are_bounded(self, serving: Place) -> None:
-        from flask_pi_taskbar.broker.server import CONNECTIONS
-
         crowd = [Raw(serving) for _ in range(CONNECTIONS + 5)]
         try:
             replies = [client.hello() for client in crowd]
@@ -334,145 +259,3 @@ class TestAbuse:
             for client in crowd:
                 client.sock.close()
         until(lambda: serving.client().state().result == "ok", "there is room again")
-
-
-class TestFollow:
-    def test_states_come_as_they_change_and_never_twice(self, serving: Place) -> None:
-        client = serving.clients[0]
-        with client.follow(None, heartbeat=10) as frames:
-            first = next(frames)
-            assert first
-            client.submit(task("quick"))
-            seen = [first.revision]
-            for frame in frames:
-                assert frame
-                seen.append(frame.revision)
-                if b'"completed"' in frame.snapshot:
-                    break
-        assert seen == sorted(set(seen))
-        assert client.state().revision == seen[-1]
-
-    def test_who_knows_the_state_waits_for_the_next(self, serving: Place) -> None:
-        client = serving.clients[0]
-        known = client.state().revision
-        with client.follow(known, heartbeat=0.2) as frames:
-            assert next(frames) is None
-            client.submit(task("hold this task"))
-            frame = next(frames)
-            assert frame
-            assert frame.revision > known
-
-    def test_a_number_of_an_earlier_broker_is_not_taken_for_one_of_this(self, serving: Place) -> None:
-        client = serving.clients[0]
-        known = client.state().revision
-        serving.kill_broker()
-        ready(client)
-        assert client.state().revision > known
-        with client.follow(known, heartbeat=10) as frames:
-            assert next(frames)
-
-    def test_a_stream_of_deltas_arrives_in_few_frames_and_ends_with_the_last(self, serving: Place) -> None:
-        client = serving.clients[0]
-        with client.follow(client.state().revision, heartbeat=10) as frames:
-            client.submit(task("many deltas"))
-            count = 0
-            for frame in frames:
-                assert frame
-                count += 1
-                if b'"completed"' in frame.snapshot:
-                    break
-        assert b"1999 " in frame.snapshot
-        assert count < 200
-
-    def test_a_slow_reader_gets_the_newest_state_and_slows_nobody(self, serving: Place) -> None:
-        client = serving.clients[0]
-        with client.follow(None, heartbeat=10) as slow_frames:
-            next(slow_frames)
-            for _ in range(12):
-                client.submit(task("bounded output"))
-                until(lambda: look(client)["session"]["status"] == "ready", "the task is over", every=0.01)
-            newest = client.state()
-            received = []
-            for frame in slow_frames:
-                assert frame
-                received.append(frame.revision)
-                if frame.revision == newest.revision:
-                    break
-        # What fits into the socket's buffer was sent at once; the rest is one state, not hundreds.
-        assert len(received) < 40
-        assert received == sorted(received)
-
-    def test_the_end_of_the_broker_ends_the_feed(self, serving: Place) -> None:
-        with serving.clients[0].follow(None, heartbeat=10) as frames:
-            next(frames)
-            serving.kill_broker()
-            with pytest.raises(Unavailable, match="has ended"):
-                next(frames)
-
-    def test_closing_from_another_thread_ends_the_wait(self, serving: Place) -> None:
-        import threading
-
-        with serving.clients[0].follow(serving.clients[0].state().revision, heartbeat=30) as frames:
-            timer = threading.Timer(0.2, frames.close)
-            timer.start()
-            assert list(frames) == []
-            timer.join()
-
-    def test_a_closed_feed_leaves_nothing_at_the_broker(self, serving: Place) -> None:
-        client = serving.clients[0]
-        for _ in range(5):
-            with client.follow(None, heartbeat=10) as frames:
-                next(frames)
-
-        def others() -> int:
-            with raw(serving) as asker:
-                asker.hello()
-                asker.send_map({"type": "status", "id": 1})
-                report = asker.receive()
-                assert isinstance(report, wire.Report)
-                return report.followers + report.connections
-
-        until(lambda: others() == 1, "only the client's own connection is left")
-
-    def test_a_follower_counts_as_somebody_who_looks(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-        """An unavailable Pi is tried again although nobody polls: the engine is asked to read."""
-        import asyncio
-
-        from flask_pi_taskbar.broker import server as server_module
-
-        monkeypatch.setattr(server_module, "LOOK_SECONDS", 0.01)
-        reads: list[int] = []
-
-        class Host:
-            revision = 1
-            idle = True
-
-            def snapshot(self) -> bytes:
-                return b"{}"
-
-            def read(self) -> None:
-                reads.append(1)
-
-            async def recover(self) -> None: ...
-
-        async def run() -> None:
-            from flask_pi_taskbar.broker.log import Log
-            from flask_pi_taskbar.broker.reception import Reception
-            from flask_pi_taskbar.broker.shell import Shell
-
-            shell = Shell(Log(place.state), lambda _: None)
-            reception = Reception(identity="i", token="t", version="1", pid=1)
-            listener = socket.socket(socket.AF_UNIX)
-            listener.bind(str(place.base / "sock"))
-            server = server_module.Server(shell, reception, None, lambda _: Host(), 60)  # type: ignore[arg-type,return-value]
-            await server.open(listener)
-            await asyncio.sleep(0.05)
-            assert reads == []
-            server.feed.follow(lambda *_: None, None, 0.0)
-            async with asyncio.timeout(5):
-                while not reads:  # noqa: ASYNC110 - it is a list
-                    await asyncio.sleep(0.01)
-            shell.close()
-            listener.close()
-
-        asyncio.run(run())
