@@ -6,6 +6,7 @@ A store that was never written to does not exist, and reading one that does not 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from hashlib import sha256
@@ -96,5 +97,6 @@ def make_folder(disk: Disk, path: str) -> None:
     except FileNotFoundError:
         parent = os.path.dirname(path)  # noqa: PTH120
         make_folder(disk, parent)
-        disk.mkdir(path)
+        with contextlib.suppress(FileExistsError):  # two processes may be the first at once
+            disk.mkdir(path)
     sync_folder(disk, os.path.dirname(path))  # noqa: PTH120 - else a power cut takes the folder and all that is in it
