@@ -150,12 +150,14 @@ def changed(desk: Desk, action: Action, fields: Mapping[str, object]) -> Answer:
         lambda: tooltext.change_text(change, desk.store.live(now), now),
         lambda screen: people.change(change, data, desk.store.live(now), screen),
         wrote=change.write is not Write.NOTHING,
-        brief=lambda: _brief_answer(data),
+        brief=lambda: brief_answer(data),
     )
 
 
-def _brief_answer(data: Data) -> Data:
-    return data | {"card": _brief_card(_card_of(data))}
+def brief_answer(data: Data) -> Data:
+    """An answer with the last notes of its card."""
+    card = data.get("card")
+    return data | {"card": _brief_card(card)} if isinstance(card, dict) and "notes" in card else data
 
 
 def _card_of(data: Data) -> Data:
@@ -199,7 +201,7 @@ def explained(desk: Desk, request: Request) -> Answer:
         data,
         lambda: tooltext.why_text(why),
         lambda screen: people.why(why, world, now, screen),
-        brief=lambda: _brief_answer(data()),
+        brief=lambda: brief_answer(data()),
     )
 
 
@@ -213,7 +215,7 @@ def waited(desk: Desk, fields: Mapping[str, object], *, seconds: float | None = 
     entry = parse(msgspec.json.encode(plain), plain["id"]) if isinstance(plain, dict) and "v" in plain else None
     if isinstance(entry, Card):
         words = partial(tooltext.card_line, entry, desk.store.live(now), now)
-        return Answer(lambda: data, words, lambda _: words(), brief=lambda: _brief_answer(data))
+        return Answer(lambda: data, words, lambda _: words(), brief=lambda: brief_answer(data))
     named = str(fields.get("card", "")).lstrip("#")
     text = f"#{named} is gone" if plain is None else f"#{named} has changed and cannot be read as a card now"
     return Answer(lambda: data, lambda: text, lambda _: text)

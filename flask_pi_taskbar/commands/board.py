@@ -12,7 +12,7 @@ from flask_pi_taskbar.commands import answers, usage
 from flask_pi_taskbar.commands.actor import Desk
 from flask_pi_taskbar.commands.answers import Answer
 from flask_pi_taskbar.commands.completing import labels
-from flask_pi_taskbar.commands.speaking import Act, Call, Calls, Fields
+from flask_pi_taskbar.commands.speaking import Act, Call, Calls, Fields, Trait
 
 LANES: Final = [lane.value for lane in Lane]
 PRIORITIES: Final = [priority.value for priority in Priority]
@@ -46,9 +46,9 @@ def _doctor(desk: Desk, fields: Fields) -> Answer:  # noqa: ARG001
 
 
 def _torture(desk: Desk, fields: Fields) -> Answer:
-    from flask_pi_taskbar.commands.upkeep import torture
+    from flask_pi_taskbar.commands.torturing import torturing
 
-    return torture(desk, fields)
+    return torturing(desk, fields)
 
 
 def _priority() -> click.Option:
@@ -88,7 +88,7 @@ CALLS: Final = (
             "pi-taskbar board list --query 'billing webhook'",
             "pi-taskbar board list --round --json",
         ],
-        outside_git=True,
+        traits=Trait.SAYS_WHERE,
     ),
     Call(
         "add",
@@ -107,7 +107,7 @@ CALLS: Final = (
             "pi-taskbar board add 'Retry branches merge cleanly' --depends-on 1 --priority high",
             "pi-taskbar board add 'Invoices are numbered' --note 'Asked for by accounting.' --key invoices-1",
         ],
-        outside_git=True,
+        traits=Trait.SAYS_WHERE,
     ),
     Call(
         "claim",
@@ -228,27 +228,33 @@ CALLS: Final = (
             "pi-taskbar board wait 4",
             "pi-taskbar board wait --card 4 --until claimable --timeout 60",
         ],
+        traits=Trait.LASTS,
     ),
     Call(
         "status",
         _status,
         summary="Say in one line where the board is, and who you are on it.",
         examples=["pi-taskbar board status", "pi-taskbar board status --json"],
-        outside_git=True,
+        traits=Trait.SAYS_WHERE | Trait.FOR_ANYBODY,
     ),
     Call(
         "doctor",
         _doctor,
         summary="Look for what is wrong with the board's files; mends nothing.",
         examples=["pi-taskbar board doctor", "pi-taskbar board doctor --json"],
-        outside_git=True,
+        traits=Trait.SAYS_WHERE | Trait.FOR_ANYBODY,
     ),
     Call(
         "torture",
         _torture,
-        [],
-        summary="Run races and crashes on a board of its own on your disk, and say whether it held.",
-        examples=["pi-taskbar board torture"],
+        [
+            usage.option("seconds", "--seconds", "N", "For about how long (default: 30)."),
+            usage.option("workers", "--workers", "N", "How many processes race (default: 8)."),
+        ],
+        summary="Race and crash a board of its own on your disk, and say whether it held.",
+        more="It works in a folder beside the board's, removed afterwards. Exits with 8 where a board is not safe.",
+        examples=["pi-taskbar board torture", "pi-taskbar board torture --seconds 5 --json"],
+        traits=Trait.LASTS | Trait.FOR_ANYBODY,
     ),
 )
 

@@ -24,11 +24,13 @@ from flask_pi_taskbar.board.stamps import Stamp, age, well_formed
 from flask_pi_taskbar.board.team import State, Teammate, name_text, state_text
 from flask_pi_taskbar.board.wording import holder, place
 from flask_pi_taskbar.board.world import World
-from flask_pi_taskbar.commands.rendering import Screen, aligned, block, columns, cut, line, padded, wrapped
+from flask_pi_taskbar.commands.rendering import Screen, block, columns, cut, line, padded, wrapped
 
 ROWS: Final = 200
 """So many cards of a lane are drawn unless all are asked for: more than anybody reads, less than a second's scroll."""
 NOTES: Final = 10
+DECISIONS: Final = 20
+"""The team stands below the decisions and should be seen too."""
 
 LANE_NAMES: Final = {Lane.TODO: "To do", Lane.DOING: "Doing", Lane.BLOCKED: "Blocked", Lane.DONE: "Done"}
 _LANE_STYLE: Final = {
@@ -41,6 +43,7 @@ _PRIORITY_STYLE: Final = {Priority.HIGH: "yellow", Priority.NORMAL: "dim", Prior
 _HOLDER: Final = 18
 _TITLE: Final = 24
 _REASON: Final = 16
+_NUMBER: Final = 8
 _TICKS: Final = re.compile("`+")
 
 
@@ -136,10 +139,14 @@ def card(one: Card, world: World, now: datetime, screen: Screen, *, everything: 
     lines = [f"{number}  {screen.styled(title[0], 'bold')}"]
     lines += [" " * (len(f"#{one.id}") + 2) + screen.styled(more, "bold") for more in title[1:]]
     state = [one.lane.value, one.priority.value if one.priority is not Priority.NORMAL else "", line(holder(one))]
-    lines.append("  " + " · ".join(filter(None, [*state, f"rev {one.rev}"])))
+    lines += [f"  {row}" for row in wrapped(" · ".join(filter(None, [*state, f"rev {one.rev}"])), screen.width - 2)]
     for text in wrapped(line(_reason(one, world)), screen.width - 2):
         lines.append("  " + _toned(text, one, screen))
-    lines += [f"  {row}" for row in aligned(_facts(one, world, now))]
+    facts = _facts(one, world, now)
+    names = max(len(name) for name, _ in facts)
+    for name, text in facts:
+        first, *more = wrapped(text, screen.width - names - 4)
+        lines += [f"  {name.ljust(names)}  {first}", *[f"{' ' * (names + 4)}{row}" for row in more]]
     shown = one.notes if everything else one.notes[-NOTES:]
     if len(shown) < len(one.notes):
         lines.append(screen.dim(f"  {len(one.notes) - len(shown)} earlier entries; --all shows them"))
@@ -228,14 +235,14 @@ def why(said: Why, world: World, now: datetime, screen: Screen) -> str:
     """The answer to `why`: the card, the sentence, and whom it keeps waiting."""
     lines = [*card_rows([said.card], world, now, screen), *wrapped(said.text, screen.width)]
     if said.needed_by:
-        lines.append(f"Wait for it: {', '.join(f'#{card_id}' for card_id in said.needed_by)}")
+        lines += wrapped(f"Wait for it: {', '.join(f'#{card_id}' for card_id in said.needed_by)}", screen.width)
     return "\n".join(lines)
 
 
 def round_lines(taken: Round, screen: Screen) -> list[str]:
     """The counts and a line for each owner."""
     owners = [cut(line(owner_text(owner)), screen.width) for owner in taken.owner_lines]
-    return [screen.styled(taken.text, "bold"), *owners]
+    return [*[screen.styled(row, "bold") for row in wrapped(taken.text, screen.width)], *owners]
 
 
 _KIND_STYLE: Final = {"danger": ("red",), "warn": ("yellow",), "dim": ("dim",), "dashed": ("dim",)}
@@ -247,10 +254,10 @@ def overview(
     """The round in the terminal: the rollup, what needs a decision, who is live and who has gone quiet."""
     lines = round_lines(taken, screen)
     lines += ["", screen.styled(f"Needs a decision {len(queue.rows)}", "bold")]
-    for row in queue.rows[:ROWS]:
+    for row in queue.rows[:DECISIONS]:
         lines += _decision_lines(row, world, now, screen)
-    if len(queue.rows) > ROWS:
-        lines.append(f"  … {len(queue.rows) - ROWS} more")
+    if len(queue.rows) > DECISIONS:
+        lines.append(f"  … {len(queue.rows) - DECISIONS} more")
     if not queue.rows:
         lines.append(screen.dim("  nothing"))
     if queue.in_progress:
@@ -259,7 +266,7 @@ def overview(
     if not team:
         lines.append(screen.dim("  nobody has joined yet"))
     names = [line(name_text(mate)) + (" (you)" if mate.id == me else "") for mate in team]
-    width = min(_HOLDER + 8, max(map(columns, names), default=0))
+    width = min(_HOLDER + 8, screen.width // 2, max(map(columns, names), default=0))
     for name, mate in zip(names, team, strict=True):
         dot = screen.styled("●", "green") if mate.state is State.LIVE else screen.dim("○")
         state = state_text(mate, now) + (f" · {mate.unread} unread" if mate.unread else "")
@@ -283,6 +290,8 @@ def _decision_lines(row: Decision, world: World, now: datetime, screen: Screen) 
     head = screen.width - len(kind) - 4
     first = f"{number} {title}".strip()
     tail = f"{who}  {way_out}".rstrip()
+    if head - columns(tail) < _NUMBER:
+        tail, text = "", f"{tail.strip()} {text}".strip()
     return [
         f"  {screen.styled(kind, *_KIND_STYLE[row.edge])}  {cut(first, head - columns(tail))}{tail}",
         f"  {' ' * len(kind)}  {screen.dim(cut(text, head))}",

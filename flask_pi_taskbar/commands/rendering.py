@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import IO, Any, Final
 from unicodedata import category, east_asian_width
 
@@ -39,7 +39,7 @@ class Screen(Struct, frozen=True):
 
     def styled(self, text: str, *styles: str) -> str:
         """The text in these styles, where the screen has colours."""
-        if not self.colours or not text or not styles:
+        if not self.colours or not text.strip() or not styles:
             return text
         return f"\x1b[{';'.join(_SGR[style] for style in styles)}m{text}\x1b[0m"
 
@@ -139,12 +139,3 @@ def _pieces(word: str, width: int) -> list[str]:
         pieces.append(head)
         word = word[len(head) :]
     return [*pieces, word]
-
-
-def aligned(rows: Iterable[Sequence[str]], gap: str = "  ") -> list[str]:
-    """Rows of plain cells as lines with each column as wide as its widest cell."""
-    table = [list(row) for row in rows]
-    if not table:
-        return []
-    widths = [max(columns(row[place]) for row in table) for place in range(len(table[0]))]
-    return [gap.join(padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]

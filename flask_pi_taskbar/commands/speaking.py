@@ -8,9 +8,11 @@ the card and what can be done instead on stderr. Exit codes are those of the ref
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Flag, auto
 from typing import IO, Any, Final, NamedTuple
 
 import click
@@ -21,7 +23,7 @@ from flask_pi_taskbar.board.refusal import Code, Refusal
 from flask_pi_taskbar.commands import people, usage, wayout
 from flask_pi_taskbar.commands.actor import Desk, open_desk
 from flask_pi_taskbar.commands.answers import Answer
-from flask_pi_taskbar.commands.rendering import line, screen_of, speakable, wrapped
+from flask_pi_taskbar.commands.rendering import block, line, screen_of, speakable, wrapped
 
 INTERRUPTED: Final = 130
 JSON: Final = "--json"
@@ -30,6 +32,16 @@ _MISTYPED: Final = frozenset({Code.BAD_FIELD, Code.TOO_LONG, Code.UNKNOWN_ACTION
 
 Fields = dict[str, Any]
 Act = Callable[[Desk, Fields], Answer]
+
+
+class Trait(Flag):
+    """What a call does besides answering."""
+
+    SAYS_WHERE = auto()
+    """Outside git it says which folder the board belongs to."""
+    FOR_ANYBODY = auto()
+    """It does not matter who calls."""
+    LASTS = auto()
 
 
 class Voice(NamedTuple):
@@ -66,11 +78,8 @@ class Refused(click.ClickException):
     def _lines(self) -> list[str]:
         refusal, screen = self.refusal, screen_of(sys.stderr)
         word = "Usage" if refusal.code in _MISTYPED else "Refused"
-        first, *more = (
-            wrapped(f"{word}: {refusal.message}", screen.width)
-            if screen.terminal
-            else [f"{word}: {line(refusal.message)}"]
-        )
+        said = f"{word}: {refusal.message}"
+        first, *more = wrapped(said, screen.width) if screen.terminal else block(said)
         lines = [screen.styled(f"{word}:", "bold", "red") + first[len(word) + 1 :], *more]
         if isinstance(refusal.card, Card) and self._desk is not None:
             now = self._desk.now()
@@ -119,7 +128,7 @@ class Call(click.Command):
         summary: str,
         examples: Sequence[str],
         more: str = "",
-        outside_git: bool = False,
+        traits: Trait = Trait(0),  # noqa: B008 - a constant
     ) -> None:
         super().__init__(
             name,
@@ -130,7 +139,7 @@ class Call(click.Command):
         )
         self.examples = examples
         self._act = act
-        self._outside_git = outside_git
+        self._traits = traits
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -153,9 +162,10 @@ class Call(click.Command):
         try:
             try:
                 desk = open_desk(start=start, label=label, session_id=session_id)
-                known = not desk.anonymous or desk.is_known()
-                answer = self._act(desk, usage.given(fields))
-                said = encoded(answer.data) if voice.as_json else answer.said(screen_of(sys.stdout))
+                known = Trait.FOR_ANYBODY in self._traits or not desk.anonymous or desk.is_known()
+                with contextlib.nullcontext() if Trait.LASTS in self._traits else _uncollected():
+                    answer = self._act(desk, usage.given(fields))
+                    said = encoded(answer.data) if voice.as_json else answer.said(screen_of(sys.stdout))
             except Refusal as refusal:
                 refusal.action = refusal.action or self.name
                 help_line = f"{ctx.command_path} --help" if refusal.code in _MISTYPED else ""
@@ -179,7 +189,7 @@ class Call(click.Command):
         if isinstance(team, Mapping) and known:
             not_so = "" if team["joined"] else f" not, since {line(str(team.get('why')))}"
             say(dim(f"You are{not_so} on the team as {line(str(team['label']))}."), err=True)
-        if self._outside_git and not desk.repo.is_git:
+        if Trait.SAYS_WHERE in self._traits and not desk.repo.is_git:
             say(dim(f"Not a git repository: this is the board of {line(str(desk.repo.root))}."), err=True)
         letters = desk.unread() if self.name != "inbox" else 0
         if letters:
@@ -245,6 +255,18 @@ def encoded(data: Mapping[str, object]) -> bytes:
         return msgspec.json.encode(data)
     except UnicodeEncodeError:  # half of a character, from the name of a file
         return json.dumps(data).encode()
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the search for cycles, of which a large board's cards have none: it is a quarter of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def wants_json(args: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ from flask_pi_taskbar.commands.actor import Desk
 from flask_pi_taskbar.commands.answers import Answer
 from flask_pi_taskbar.commands.board import act
 from flask_pi_taskbar.commands.completing import labels
-from flask_pi_taskbar.commands.speaking import Call, Calls, Fields
+from flask_pi_taskbar.commands.speaking import Call, Calls, Fields, Trait
 
 ROUND: Final = "round"
 
@@ -25,7 +25,7 @@ CALLS: Final = (
         act(Action.ROUND),
         summary="The round: the counts, what needs a decision, who is live and who has gone quiet.",
         examples=["pi-taskbar team", "pi-taskbar team round --json"],
-        outside_git=True,
+        traits=Trait.SAYS_WHERE,
     ),
     Call(
         "assign",

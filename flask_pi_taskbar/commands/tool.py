@@ -88,7 +88,7 @@ class Tool:
     def _call(self, action: object, fields: Data) -> Answer:
         if action == "inbox":
             return answers.inbox(self._desk)
-        seconds = seconds_of(fields.pop("seconds", None)) if action == Action.WAIT else None
+        seconds = seconds_of(fields.pop("seconds", None), "seconds") if action == Action.WAIT else None
         return answers.answer(self._desk, action, fields, seconds=seconds)
 
     def _join(self) -> Data:
@@ -114,7 +114,7 @@ class Tool:
                 continue  # the next one may succeed
 
     def _refused(self, refusal: Refusal) -> Data:
-        data = refusal.as_dict()
+        data = answers.brief_answer(refusal.as_dict())
         try:
             data["text"] = answers.refusal_text(refusal, self._desk)
             data["unread"] = self._desk.unread()

@@ -8,7 +8,7 @@ from typing import Final
 from flask_pi_taskbar.board.facts import facts
 from flask_pi_taskbar.commands.actor import Desk
 from flask_pi_taskbar.commands.answers import Answer, Data
-from flask_pi_taskbar.commands.rendering import Screen, block, line, wrapped
+from flask_pi_taskbar.commands.rendering import PLAIN, Screen, block, line, wrapped
 
 _UNITS: Final = ("bytes", "KB", "MB", "GB")
 
@@ -49,8 +49,6 @@ def doctor(desk: Desk) -> Answer:
         if not problems:
             lines.append(screen.styled("nothing is wrong", "green"))
         return "\n".join(lines)
-
-    from flask_pi_taskbar.commands.rendering import PLAIN
 
     return Answer(lambda: data, lambda: drawn(PLAIN), drawn)
 
@@ -110,7 +108,3 @@ def size_text(size: object) -> str:
             break
         left /= 1000
     return f"{left:.0f} {unit}"
-
-
-def torture(desk: Desk, fields: dict[str, object]) -> Answer:
-    raise NotImplementedError

@@ -79,7 +79,8 @@ def waiting(desk: Desk, fields: dict[str, object]) -> Answer:
         return waited(desk, fields, seconds=seconds)
 
 
-def seconds_of(typed: object) -> float | None:
+def seconds_of(typed: object, name: str = "--timeout") -> float | None:
+    """A number of seconds as it was typed. Raises `Refusal`."""
     if typed is None:
         return None
     try:
@@ -87,5 +88,5 @@ def seconds_of(typed: object) -> float | None:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= MAX_SECONDS:
-        raise bad("timeout", "--timeout is a number of seconds, from 0 to a week's.")
+        raise bad(name, f"{name} is a number of seconds, from 0 to a week's.")
     return seconds
