@@ -85,6 +85,8 @@ def _watched(root: Path, marker: str) -> subprocess.Popen[bytes]:
 
 
 def leave(world: World) -> None:
+    """End what still runs, so that nothing writes into the world once it is gone, and remove it."""
+    leftovers(world.marker)
     world.watchdog.communicate()
     os.environ.clear()
     os.environ.update(world.before)
