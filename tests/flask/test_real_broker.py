@@ -147,7 +147,14 @@ def test_a_missing_pi_is_an_unavailable_session_and_no_error_of_the_app(place: P
     assert web.get("/state").status_code == 200
 
 
-def test_a_host_app_starts_a_broker_with_its_first_read_and_not_before(place: Place) -> None:
+def test_a_host_app_starts_a_broker_with_its_first_read_and_not_before(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(config: broker_client.BrokerConfig) -> broker_client.BrokerClient:
+        place.clients.append(broker_client.BrokerClient(config))
+        return place.clients[-1]
+
+    monkeypatch.setattr("flask_pi_taskbar.app.BrokerClient", made)
     (place.root / "pyproject.toml").touch()
     app = host(place.root)
     PiTaskbar(app, executable=str(PEER))
