@@ -43,6 +43,7 @@ def configured_model(command: str, cwd: Path, environ: Mapping[str, str] | None 
     try:
         process = subprocess.Popen(
             [command, "--mode", "rpc", "--no-session"],
+            bufsize=0,  # nothing is left to be flushed into a pipe that nobody reads any more
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -65,7 +66,6 @@ def _state(process: subprocess.Popen[bytes]) -> dict[str, object]:
     assert process.stdout is not None
     with contextlib.suppress(OSError):
         process.stdin.write(b'{"type":"get_state","id":"probe"}\n')
-        process.stdin.flush()
     heard = b""
     until = time.monotonic() + PROBE_SECONDS
     while (left := until - time.monotonic()) > 0:
