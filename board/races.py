@@ -210,7 +210,8 @@ def environment() -> dict[str, str]:
 
 
 def _start(task: Task) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(command("torment"), stdin=subprocess.PIPE, env=environment())
+    # A group of its own: Ctrl-C is the referee's to hear, who ends the workers.
+    process = subprocess.Popen(command("torment"), stdin=subprocess.PIPE, env=environment(), process_group=0)
     if process.stdin is not None:
         process.stdin.write(msgspec.json.encode(task))
         process.stdin.close()

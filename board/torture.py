@@ -138,6 +138,7 @@ def _crashes(race: Race, seconds: float, workers: int, level: str, faults: list[
         capture_output=True,
         text=True,
         timeout=seconds * 5 + END_SECONDS,
+        process_group=0,
     )
     *lines, done = run.stdout.splitlines() or [""]
     faults += lines
