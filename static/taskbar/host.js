@@ -410,7 +410,7 @@ footer {
 }
 @media (prefers-reduced-motion: no-preference) {
   .button, [data-toggle] { transition: background-color 0.12s, border-color 0.12s, color 0.12s; }
-  [data-panel]:not([hidden]) { animation: pit-open 0.14s ease-out; }
+  [data-panel][data-opened] { animation: pit-open 0.14s ease-out; }
   @keyframes pit-open { from { opacity: 0; transform: translateY(6px); } }
 }
 @media (prefers-reduced-motion: reduce) {

@@ -370,6 +370,7 @@ export function createPanel({ document, host, actions, now, every, isApple }) {
     for (const kind of KEPT.split(" ")) host.addEventListener(kind, (event) => event.stopPropagation(), { passive: true });
     for (const kind of WARM) n.prompt.addEventListener(kind, () => actions.warm());
     n.toggle.addEventListener("click", () => {
+      n.panel.setAttribute("data-opened", ""); // by hand: a panel that was open on the last page does not move
       open({ focus: true });
       actions.remember({ open: true });
     });

@@ -42,10 +42,15 @@ HOW = (
 
 
 def find() -> tuple[str, str] | None:
-    """The paths of the browser and of its driver."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    driver = next(filter(None, map(shutil.which, DRIVERS)), None)
+    """The paths of the browser and of its driver. PI_TASKBAR_CHROMIUM and PI_TASKBAR_CHROMEDRIVER name others."""
+    browser = _first("PI_TASKBAR_CHROMIUM", BROWSERS)
+    driver = _first("PI_TASKBAR_CHROMEDRIVER", DRIVERS)
     return (browser, driver) if browser and driver else None
+
+
+def _first(variable: str, names: tuple[str, ...]) -> str | None:
+    named = os.environ.get(variable)
+    return next(filter(None, map(shutil.which, (named,) if named else names)), None)
 
 
 def missing() -> str | None:
