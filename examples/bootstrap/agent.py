@@ -47,7 +47,6 @@ def configured_model(command: str, cwd: Path, environ: Mapping[str, str] | None 
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            bufsize=0,  # a question that could not be written must not be written again when the pipe is closed
             cwd=cwd,
             env=None if environ is None else dict(environ),
             start_new_session=True,
