@@ -19,6 +19,7 @@ from flask_pi_taskbar.board.model import Card, Entry
 from flask_pi_taskbar.board.names import Kind, Named, classify
 from flask_pi_taskbar.board.reader import FRESH_NS, Seen, look
 
+_SECOND_NS: Final = 1_000_000_000
 _NOBODY: Final[Mapping[int, Sequence[Card]]] = {}
 
 
@@ -112,7 +113,7 @@ class Index:
                 files[name] = before
             elif (now := self._read(name, before)) is not None:
                 files[name] = now
-        self._snapshot = Snapshot(files, folder_ns, settled=started - folder_ns > FRESH_NS)
+        self._snapshot = Snapshot(files, folder_ns, settled=started - folder_ns > _tick(folder_ns))
         return self._snapshot
 
     def unmoved(self) -> Snapshot | None:
@@ -186,3 +187,9 @@ class Index:
 
 def _known(number: int, seen: Seen | None) -> Known | None:
     return None if seen is None else Known(Named(Kind.CARD, number), seen.signature, seen.entry)
+
+
+def _tick(time_ns: int) -> int:
+    """How long after a time of a file another change may still carry the same one: the kernel's tick, or what the file
+    system rounds to where it keeps whole seconds only (FAT: two)."""
+    return FRESH_NS if time_ns % _SECOND_NS else 2 * _SECOND_NS + FRESH_NS

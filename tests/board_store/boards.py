@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -36,6 +37,20 @@ class FakeClock:
     def sleep(self, seconds: float, /) -> None:
         self.slept.append(seconds)
         self.now += seconds
+
+
+class CoarseTimes(Disk):
+    """A file system that stamps folders with the last tick of a slow clock."""
+
+    def __init__(self, tick_ns: int) -> None:
+        self._tick = tick_ns
+
+    def stat(self, path: str) -> os.stat_result:
+        found = super().stat(path)
+        if not stat.S_ISDIR(found.st_mode):
+            return found
+        coarse = found.st_mtime_ns - found.st_mtime_ns % self._tick
+        return os.stat_result(tuple(found), {"st_mtime_ns": coarse})
 
 
 class Board:
