@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -117,7 +118,9 @@ def state_beside_an_empty_view() -> list[Figure]:
         port = free_port()
         options = ["--threads", "4", "--keep-alive", "30", "--log-level", "error", "--bind", f"127.0.0.1:{port}"]
         server = ["gunicorn", *options, "app:app"]
-        with running(server, port, root / "log", env, cwd=root / "shop", path="/empty"):
+        with ExitStack() as ends:
+            ends.callback(stop_broker, root / "shop", env)
+            ends.enter_context(running(server, port, root / "log", env, cwd=root / "shop", path="/empty"))
             loads = {name: Load(port, path) for name, path in [("empty", "/empty"), ("state", f"{MOUNT}/state")]}
             until(lambda: status(f"http://127.0.0.1:{port}{MOUNT}/state") == "ready", "Pi is ready")
             for load in loads.values():
@@ -126,7 +129,6 @@ def state_beside_an_empty_view() -> list[Figure]:
             for _ in range(BLOCKS):
                 for name, load in loads.items():
                     rates[name].append(load.per_second(BLOCK_SECONDS))
-        stop_broker(root / "shop", env)
     empty, state = (max(rates[name]) for name in ("empty", "state"))
     return [
         Figure("an empty view of the app", empty, "/s"),
