@@ -147,7 +147,7 @@ CALLS: Final = (
         more="- as the text reads it from stdin. A text that begins with a dash stands behind --.",
         examples=[
             "pi-taskbar board note 4 'The webhook answers 202 now.'",
-            "git log -1 | pi-taskbar board note 4 -",
+            "pi-taskbar board note 4 - < report.txt",
         ],
     ),
     Call(

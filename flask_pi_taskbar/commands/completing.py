@@ -49,8 +49,13 @@ def cards(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[C
     try:
         desk = _desk(ctx)
         world = desk.store.read_all(desk.now())
-        fitting = _fitting(world, desk, str(ctx.info_name), ctx.params.get("card"))
-        numbers = [card for card in in_order(list(fitting), desk.now()) if str(card.id).startswith(typed.lstrip("#"))]
+        named = {ctx.params.get("card"), *before.split(",")}
+        fitting = [
+            card
+            for card in _fitting(world, desk, "dependsOn" if param.name == "dependsOn" else str(ctx.info_name))
+            if str(card.id) not in named
+        ]
+        numbers = [card for card in in_order(fitting, desk.now()) if str(card.id).startswith(typed.lstrip("#"))]
     except (Refusal, OSError, ValueError):
         return []
     return [
@@ -78,10 +83,8 @@ def _desk(ctx: click.Context) -> Desk:
     return open_desk(start=params.get("repo"), label=params.get("actor"), session_id=params.get("session"))
 
 
-def _fitting(world: World, desk: Desk, command: str, typed: object) -> Iterator[Card]:
+def _fitting(world: World, desk: Desk, command: str) -> Iterator[Card]:
     for card in world.cards():
-        if str(card.id) == typed:
-            continue
         if command == "claim":
             fits = claimable(card, desk.actor.id, world)
         elif command == "offer":

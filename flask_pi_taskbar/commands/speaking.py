@@ -213,7 +213,7 @@ class Calls(click.Group):
         """Options that every call has may stand before its name too; without a name the default is called."""
         ahead = usage.leading(args)
         rest = args[len(ahead) :]
-        if self._default is not None and not rest:
+        if self._default is not None and not rest and not ctx.resilient_parsing:
             rest = [self._default]
         if ahead and rest and rest[0] not in ctx.help_option_names:
             args = [rest[0], *ahead, *rest[1:]]

@@ -138,10 +138,10 @@ def _read(request: bytes) -> tuple[object, Data]:
     which = fields.pop("tool", "board")
     action: object = fields.pop("action", None)
     if which == "team":
-        if action not in TEAM:
+        if not isinstance(action, str) or action not in TEAM:
             message = f"The team has no action {str(action)[:40]!r}. Valid: {', '.join(TEAM)}."
             raise Refusal(Code.UNKNOWN_ACTION, message, action=str(action)[:40], details={"valid": list(TEAM)})
-        return TEAM[str(action)], fields
+        return TEAM[action], fields
     return action, fields
 
 
