@@ -25,7 +25,7 @@ from flask_pi_taskbar.board import journal
 from flask_pi_taskbar.board.faults import LEVELS
 from flask_pi_taskbar.board.identity import session
 from flask_pi_taskbar.board.links import arrow, graph
-from flask_pi_taskbar.board.model import MAX_NOTES, Card, Damaged, Lane
+from flask_pi_taskbar.board.model import MAX_NOTES, Card, Damaged, Lane, NoteKind
 from flask_pi_taskbar.board.reading import Reading
 from flask_pi_taskbar.board.refusal import Code
 from flask_pi_taskbar.board.store import Store
@@ -192,7 +192,8 @@ def _links_of(board: Reading) -> Iterator[str]:
         yield f"a ring: {arrow(ring)}"
     for card in cards:
         lost = [other for other in card.depends_on if board.get(other) is None]
-        if lost:
+        brought_back = any(note.kind is NoteKind.UNDO for note in card.notes)
+        if lost and not brought_back:  # what a dropped card waited for may have gone before it came back
             yield f"#{card.id} waits for {lost}, which are not there"
         if card.status is Lane.DOING and card.owner is None:
             yield f"#{card.id} is being done by nobody"

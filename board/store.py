@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -25,14 +25,14 @@ from flask_pi_taskbar.board.commit import Commit, Uncertain
 from flask_pi_taskbar.board.filesystem import Creation, Disk, exists, level_of, probe_creation, read_regular, signature
 from flask_pi_taskbar.board.holder import Clock, Hold, Holder, Lost
 from flask_pi_taskbar.board.identity import seat
-from flask_pi_taskbar.board.index import Index, Snapshot
+from flask_pi_taskbar.board.index import Index
 from flask_pi_taskbar.board.layout import Layout
 from flask_pi_taskbar.board.lock import WAIT_SECONDS, Held, StoreLock
 from flask_pi_taskbar.board.model import MAX_FILE_BYTES, MAX_ID, Actor, ActorKind, Card, Damaged, Entry
 from flask_pi_taskbar.board.reader import Seen
 from flask_pi_taskbar.board.reading import Live, Reading, Surroundings
 from flask_pi_taskbar.board.refusal import Code, Refusal
-from flask_pi_taskbar.board.request import Action, Request, read_request
+from flask_pi_taskbar.board.request import Action, read_request
 from flask_pi_taskbar.board.rules import Change, Write
 from flask_pi_taskbar.board.sessions import Record, Roster
 from flask_pi_taskbar.board.stamps import stamp
@@ -132,11 +132,15 @@ class Store:
         """Do one action as `actor` and answer as spec 6.1 says. Raises `Refusal`, and then nothing was changed."""
         conditions = {"ifRev": if_rev, "base": base, "key": key}
         request = read_request(action, {**fields, **{name: to for name, to in conditions.items() if to is not None}})
+        needs_all = request.action in _NEEDS_ALL or request.key is not None
         team: dict[str, object] = {}
         try:
+            if needs_all:
+                with contextlib.suppress(OSError):
+                    self._index.glance()  # so that under the lock only what has moved since is read
             with self.writing(actor, now) as hold:
                 known, record = joining.as_known(actor, self.roster, now)
-                world = self._world_for(request, now)
+                world = Live(self._index, self._around(now), self._index.sweep if needs_all else self._index.glance)
                 change = rules.decide(request, known, world, now)
                 if change.write is not Write.NOTHING:
                     change = self._write(change, known, world, hold, now)
@@ -183,17 +187,11 @@ class Store:
             target = upkeep.aside_name(self.disk, self.layout, name, now)
             with self.commit(hold) as commit:
                 commit.move(f"{self.layout.cards}/{name}", f"{self.layout.damaged}/{target}")
-            with contextlib.suppress(OSError):
-                journal.append(self.disk, self.layout, journal.line_of(actor, stamp(now), "set_aside"))
+            self._record(journal.line_of(actor, stamp(now), "set_aside"), hold)
         return {"ok": True, "action": "set_aside", "name": name, "to": f"{self.layout.damaged}/{target}"}
 
     def _around(self, now: datetime) -> Surroundings:
         return Surroundings(self.disk, self.layout, self.roster, self.seat, now)
-
-    def _world_for(self, request: Request, now: datetime) -> Live:
-        exact = request.action in _NEEDS_ALL or request.key is not None
-        everything: Callable[[], Snapshot] = self._index.sweep if exact else self._index.glance
-        return Live(self._index, self._around(now), everything)
 
     def _write(self, change: Change, actor: Actor, world: Live, hold: Hold, now: datetime) -> Change:
         card = change.card
@@ -214,7 +212,7 @@ class Store:
                     commit.remove(path, before)
                 case Write.RESTORE:
                     self._restore(commit, card)
-        self._after(change, card, actor, world, now)
+        self._after(change, card, actor, world, hold, now)
         return change if card is change.card else replace(change, card=card)
 
     def _create(self, commit: Commit, card: Card) -> Card:
@@ -255,10 +253,9 @@ class Store:
         except FileNotFoundError:
             return None
 
-    def _after(self, change: Change, card: Card, actor: Actor, world: Live, now: datetime) -> None:
+    def _after(self, change: Change, card: Card, actor: Actor, world: Live, hold: Hold, now: datetime) -> None:
         """What follows an accepted write; it is done and durable, and nothing here can make it fail."""
-        with contextlib.suppress(OSError):  # derived, and may be missing
-            journal.append(self.disk, self.layout, journal.line_of(actor, stamp(now), change.action.value, card))
+        self._record(journal.line_of(actor, stamp(now), change.action.value, card), hold)
         try:
             seen = None
             if change.write is not Write.DROP:
@@ -269,6 +266,13 @@ class Store:
         except OSError:
             self._index.forget()
 
+    def _record(self, line: journal.Line, hold: Hold) -> None:
+        with contextlib.suppress(OSError, Lost):  # derived, and may be missing
+            journal.append(self.disk, self.layout, line)
+            if journal.is_long(self.disk, self.layout):
+                with self.commit(hold) as commit:
+                    commit.hint(self.layout.journal, journal.newer_half(self.disk, self.layout))
+
     def _join(self, actor: Actor, record: Record | None, hold: Hold, now: datetime, cwd: str) -> dict[str, object]:
         """The writer is on the team from now on. If that fails, it is a remark on the answer."""
         if actor.kind is ActorKind.SEAT or joining.is_fresh(record, actor, now):
@@ -276,21 +280,18 @@ class Store:
         try:
             with self.commit(hold) as commit:
                 joining.save(commit, self.disk, self.layout, joining.seen_now(record, actor, now, cwd=cwd))
-        except OSError as error:
-            return {"team": {"label": actor.label, "joined": False, "why": error.strerror or str(error)}}
-        return (
-            {}
-            if record is not None and record.label == actor.label
-            else {"team": {"label": actor.label, "joined": True}}
-        )
+        except (OSError, Lost) as error:
+            why = (error.strerror or str(error)) if isinstance(error, OSError) else "the lock was lost"
+            return {"team": {"label": actor.label, "joined": False, "why": why}}
+        is_news = record is None or record.label != actor.label
+        return {"team": {"label": actor.label, "joined": True}} if is_news else {}
 
     def _answer(self, change: Change, now: datetime) -> dict[str, object]:
         try:
             return change.result(self.live(now))
         except OSError:
-            return change.result(
-                Reading(self._index.newest, self._around(now))
-            )  # the write stands, whatever can be read
+            # The write stands, whatever can be read now.
+            return change.result(Reading(self._index.newest, self._around(now)))
 
 
 def _fitting(card: Card) -> bytes:

@@ -6,16 +6,19 @@ times.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from pathlib import Path
 
+import psutil
 import pytest
 
+from flask_pi_taskbar.board.faults import WatchedDisk, unsynced
 from flask_pi_taskbar.board.links import graph
 from flask_pi_taskbar.board.races import Race, faults_of, unfair_claims
-from flask_pi_taskbar.board.refusal import Code
+from flask_pi_taskbar.board.refusal import Code, Refusal
 from flask_pi_taskbar.board.store import Store
-from tests.board_store.boards import NOW
+from tests.board_store.boards import ANN, BOB, NOW
 
 LEVELS = ["0", "1", "2"]
 pytestmark = pytest.mark.timeout(600)
@@ -154,6 +157,34 @@ def test_a_rev_never_goes_back_over_a_soak(quick: Path, slow: int) -> None:
                 assert card.rev >= revs.get(card.id, 0)
                 revs[card.id] = card.rev
         assert list(faults_of(race)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_ten_thousand_writes_leave_a_process_as_it_was(quick: Path, slow: int) -> None:
+    """Flat memory and descriptors: the same process writes, reads and is refused for a long time."""
+    store = Store(quick / "board", disk=WatchedDisk(unsynced))
+    for number in range(50):
+        store.apply("add", {"title": f"Card {number}"}, ANN, now=NOW)
+    me = psutil.Process()
+    before = (0, 0)
+    for number in range(10_000 * slow):
+        card = number % 50 + 1
+        if number == 2000:
+            before = (me.memory_info().rss, me.num_fds())
+        actor = (ANN, BOB)[number // 50 % 2]
+        with contextlib.suppress(Refusal):
+            store.apply(
+                ("claim", "plan", "release", "reclaim")[number // 50 % 4], _fields(card, number), actor, now=NOW
+            )
+        if number % 50 == 0:
+            store.glance(NOW)
+    assert me.num_fds() == before[1]
+    assert me.memory_info().rss - before[0] < 20_000_000
+
+
+def _fields(card: int, number: int) -> dict[str, object]:
+    return {"card": card} | ({"path": f"plan-{number}.md"} if number // 50 % 4 == 1 else {})
 
 
 def test_a_reader_sees_whole_cards_whose_rev_never_goes_back_while_others_write(quick: Path) -> None:
