@@ -6,8 +6,9 @@ or a long history only a part), with `text`, the bounded words for the agent, an
 wait.
 
 It answers each line at once and ends with its input, so that it serves a single call as well as a whole session. With
-`--mode` it is the session's place on the team: from the first card that the session writes, or its `join`, this process
-holds the lock that shows that the session lives, beats its heart and listens for mail, until its input ends.
+`--mode` it is the session's place on the team: from the first card that the session writes, or its `join` (with
+`ifKnown` only if it was there before), this process holds the lock that shows that the session lives, beats its heart
+and listens for mail, until its input ends.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Tool:
         try:
             action, fields = _read(request)
             if action == "join":
-                return self._join(), 0
+                return self._join() if desk.is_known() or not fields.get("ifKnown") else _stranger(), 0
             call = self._call(action, fields)
             data = dict(call.brief)
             data["text"] = call.plain()
@@ -126,6 +127,10 @@ class Tool:
 def _joined(team: Data) -> Data:
     text = f"on the team as {team['label']}" if team["joined"] else f"not on the team: {team['why']}"
     return {"ok": True, "action": "join", "team": team, "text": text}
+
+
+def _stranger() -> Data:
+    return {"ok": True, "action": "join", "team": {"joined": False}, "text": "not on the team before"}
 
 
 def _read(request: bytes) -> tuple[object, Data]:
