@@ -22,6 +22,7 @@ import msgspec
 
 import flask_pi_taskbar
 from flask_pi_taskbar.board import journal
+from flask_pi_taskbar.board.directory_lock import DEAD_AFTER_SECONDS
 from flask_pi_taskbar.board.faults import LEVELS
 from flask_pi_taskbar.board.identity import session
 from flask_pi_taskbar.board.links import arrow, graph
@@ -35,6 +36,9 @@ START_SECONDS: Final = 60.0
 END_SECONDS: Final = 60.0
 """Beyond its own time a worker waits for the lock at most; anything longer is a fault of its own."""
 
+PATIENCE_SECONDS: Final = 2 * DEAD_AFTER_SECONDS
+"""Where a folder is the lock, a worker killed in its very first moment of holding it is given up only after a while."""
+
 _REFEREE: Final = session("referee", "referee")
 _TOLD: Final = msgspec.json.Decoder(Told)
 
@@ -44,7 +48,7 @@ class Race:
 
     def __init__(self, folder: Path, level: str = "0", *, synced: bool = True) -> None:
         self.folder = folder
-        self.store = Store(folder / "board", disk=LEVELS[level]())
+        self.store = Store(folder / "board", disk=LEVELS[level](), wait=PATIENCE_SECONDS)
         self.told: list[Told] = []
         """Every answer that anybody got, the preparations' too."""
         self.killed = 0
