@@ -7,8 +7,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Mapping
 from typing import IO, Any, Final
 from unicodedata import category, east_asian_width
@@ -18,6 +16,7 @@ from msgspec import Struct
 from flask_pi_taskbar.board.text import one_line, settled
 
 MIN_WIDTH: Final = 20
+MAX_WIDTH: Final = 10_000
 _EMOJI_STYLE: Final = "\ufe0f"
 _INVISIBLE: Final = frozenset({"Mn", "Me", "Cf"})
 _SGR: Final = {
@@ -58,13 +57,19 @@ def screen_of(stream: IO[Any], environ: Mapping[str, str] | None = None) -> Scre
     except ValueError:  # closed
         terminal = False
     colours = terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-    width = shutil.get_terminal_size((80, 24)).columns if terminal else PLAIN.width
+    width = _width(stream, environ) if terminal else PLAIN.width
     return Screen(max(MIN_WIDTH, width), terminal, colours)
 
 
-def standard_screen() -> Screen:
-    """What stdout is."""
-    return screen_of(sys.stdout)
+def _width(stream: IO[Any], environ: Mapping[str, str]) -> int:
+    """What COLUMNS says, else what the terminal itself does."""
+    told = environ.get("COLUMNS", "")
+    if told.isascii() and told.isdecimal() and 0 < int(told) < MAX_WIDTH:
+        return int(told)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or PLAIN.width
+    except (OSError, ValueError):
+        return PLAIN.width
 
 
 def line(text: str) -> str:

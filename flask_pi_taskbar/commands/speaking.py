@@ -42,6 +42,7 @@ class Trait(Flag):
     FOR_ANYBODY = auto()
     """It does not matter who calls."""
     LASTS = auto()
+    """It may go on for long, so that memory is looked after."""
 
 
 class Voice(NamedTuple):
@@ -78,7 +79,7 @@ class Refused(click.ClickException):
     def _lines(self) -> list[str]:
         refusal, screen = self.refusal, screen_of(sys.stderr)
         word = "Usage" if refusal.code in _MISTYPED else "Refused"
-        said = f"{word}: {refusal.message}"
+        said = f"{word}: {wayout.as_typed(refusal.message)}"
         first, *more = wrapped(said, screen.width) if screen.terminal else block(said)
         lines = [screen.styled(f"{word}:", "bold", "red") + first[len(word) + 1 :], *more]
         if isinstance(refusal.card, Card) and self._desk is not None:
@@ -191,10 +192,11 @@ class Call(click.Command):
             say(dim(f"You are{not_so} on the team as {line(str(team['label']))}."), err=True)
         if Trait.SAYS_WHERE in self._traits and not desk.repo.is_git:
             say(dim(f"Not a git repository: this is the board of {line(str(desk.repo.root))}."), err=True)
-        letters = desk.unread() if self.name != "inbox" else 0
-        if letters:
-            some = f"{letters} letter{'' if letters == 1 else 's'}"
-            say(dim(f"{some} for you: {voice.program} team inbox{voice.again}"), err=True)
+        with contextlib.suppress(OSError):
+            letters = desk.unread() if self.name != "inbox" else 0
+            if letters:
+                some = f"{letters} letter{'' if letters == 1 else 's'}"
+                say(dim(f"{some} for you: {voice.program} team inbox{voice.again}"), err=True)
 
 
 class Calls(click.Group):
@@ -215,16 +217,17 @@ class Calls(click.Group):
         rest = args[len(ahead) :]
         if self._default is not None and not rest and not ctx.resilient_parsing:
             rest = [self._default]
-        if ahead and rest and rest[0] not in ctx.help_option_names:
-            args = [rest[0], *ahead, *rest[1:]]
-        elif ahead or not rest:
-            if wants_json(ahead):
-                refusal = usage.unknown_action(self, None, _program(ctx.parent))
-                raise Refused(refusal, Voice(True, _program(ctx.parent)))
-            args = rest
-        else:
-            args = rest
-        return super().parse_args(ctx, args)
+        program = _program(ctx.parent)
+        if not rest and wants_json(ahead):
+            raise Refused(usage.unknown_action(self, None, program), Voice(True, program))
+        if rest and rest[0] not in ctx.help_option_names:
+            rest = [rest[0], *ahead, *rest[1:]]
+        given = list(rest)
+        try:
+            return super().parse_args(ctx, rest)
+        except click.NoSuchOption as error:
+            refusal = usage.refusal_of(error, self, ctx.command_path)
+            raise Refused(refusal, Voice(wants_json(given), program), try_help=f"{ctx.command_path} --help") from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -31,9 +31,9 @@ def torturing(desk: Desk, fields: dict[str, object]) -> Answer:
 
         def tell(check: Check) -> None:
             done.append(f"{check.name} {'ok' if not check.faults else 'FAILED'}")
-            shown.show(f"{', '.join(done)}; Ctrl-C ends it")
+            shown.show(f"Ctrl-C ends it: {', '.join(done)}")
 
-        shown.show(f"racing {workers} processes in {folder} for about {seconds:.0f} s; Ctrl-C ends it")
+        shown.show(f"about {seconds:.0f} s, Ctrl-C ends it: racing {workers} processes in {folder}")
         verdict = torture(folder, seconds=seconds, workers=workers, tell=tell)
     if not verdict.ok:
         details = msgspec.to_builtins(verdict)

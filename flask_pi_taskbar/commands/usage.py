@@ -153,7 +153,8 @@ def _json_list(typed: str) -> list[Any] | None:
 
 def refusal_of(error: click.UsageError, command: click.Command, path: str) -> Refusal:
     """Wrong usage as the refusal that it is."""
-    options = [name for one in command.params if isinstance(one, click.Option) and not one.hidden for name in one.opts]
+    params = [*command.params, *(common() if isinstance(command, click.Group) else ())]
+    options = [name for one in params if isinstance(one, click.Option) and not one.hidden for name in one.opts]
     message = error.format_message()
     details: dict[str, object] = {"valid": options}
     ctx = error.ctx or click.Context(command)

@@ -38,6 +38,7 @@ _REQUIRED: Final = {
 _OPTIONAL: Final = {"list": {"card"}}
 _FLAGS: Final = {"dryRun": "--dry-run", "mine": "--mine", "round": "--round", "all": "--all"}
 _VALUES: Final = {"dependsOn": "--depends-on", "title": "--title", "priority": "--priority", "query": "--query"}
+_RESPELLED: Final = {"dependsOn": "--depends-on", "ifRev": "--if-rev"}
 _MEANT: Final = re.compile(r'(\w+)(?: with (\w+)(?: "(\w+)")?)?')
 
 
@@ -59,6 +60,13 @@ def command_line(call: Mapping[str, object], program: str = PROGRAM, tail: str =
         elif name in _VALUES:
             parts += [_VALUES[name], _quoted(value)]
     return " ".join(parts) + tail
+
+
+def as_typed(message: str) -> str:
+    """A message with the names of fields that no shell has, as the options that they are."""
+    for name, option in _RESPELLED.items():
+        message = message.replace(name, option)
+    return message
 
 
 def meant(hint: str, program: str = PROGRAM) -> str:

@@ -79,6 +79,13 @@ def test_colours_only_on_a_terminal_that_wants_them() -> None:
     closed.close()
     assert not screen_of(closed, {}).colours
     assert Screen(80, True, False).styled("x", "red") == "x"
+    assert [screen_of(Tty(), {"COLUMNS": told}).width for told in ("132", "3", "0", "wide", "")] == [
+        132,
+        20,
+        80,
+        80,
+        80,
+    ]
 
 
 @pytest.fixture

@@ -86,7 +86,7 @@ class TestWait:
         assert (said.code, said.data["until"], said.card["status"]) == (0, "done", "done")
 
     @pytest.mark.parametrize(
-        ("until", "words"),
+        ("goal", "words"),
         [("claimable", "#1 todo"), ("todo", "#1 todo"), ("gone", "#9 is gone"), ("doing", "#2 doing")],
     )
     def test_what_is_so_already_is_not_waited_for(self, place: Place, goal: str, words: str) -> None:
@@ -162,8 +162,7 @@ class TestTorture:
     def test_ctrl_c_ends_it_and_leaves_nothing(self, place: Place) -> None:
         place.agent.mkdir()
         with place.terminal("board", "torture", "--seconds", "60", "--workers", "2") as terminal:
-            terminal.until("racing 2 processes")
-            terminal.until("Ctrl-C ends it")
+            terminal.until("about 60 s, Ctrl-C ends it: racing 2 processes")
             process = psutil.Process(terminal.process.pid)
             workers = until(process.children, "the workers have started")
             terminal.press("\x03")
