@@ -9,7 +9,8 @@ point its own name at 127.0.0.1 (DNS rebinding); the address matters because the
 A proxy or a tunnel breaks the first assumption: behind it every request comes from loopback. Therefore *every* address
 that a request shows must be loopback before it counts as ours: the socket's, the framework's and those in forwarding
 headers. Anything else may only come in by a host name that the developer listed. Forwarding headers that no ProxyFix
-has read mean that we do not know who is calling.
+has read mean that we do not know who is calling. What shows nothing at all cannot be told from a browser on this
+machine: a tunnel of plain TCP with a local Host header is one, and whoever opens it opens the taskbar with it.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ OTHER_FORWARDING_HEADERS: Final = (
     "HTTP_X_FORWARDED",
     "HTTP_X_FORWARDED_BY",
     "HTTP_X_FORWARDED_SSL",
+    "HTTP_VIA",
 )
 PROXY_FIX: Final = "werkzeug.proxy_fix.orig"
 SERVER_SOCKETS: Final = ("werkzeug.socket", "gunicorn.socket")
@@ -66,9 +68,9 @@ class Refusal(Enum):
         "Open the app by http://localhost or http://127.0.0.1."
     )
     PROXY_UNREAD = (
-        "a request was refused because it went through a proxy or a tunnel (it has forwarding headers) and the app has "
-        "no ProxyFix to read them. Open the app directly, or set up werkzeug's ProxyFix for your proxy and list the "
-        "host in allowed_hosts (PI_BROWSER_TASKBAR_ALLOWED_HOSTS)."
+        "a request was refused because it went through a proxy or a tunnel (it has forwarding headers, or speaks "
+        "HTTP/1.0) and the app has no ProxyFix to read them. Open the app directly, or set up werkzeug's ProxyFix for "
+        "your proxy and list the host in allowed_hosts (PI_BROWSER_TASKBAR_ALLOWED_HOSTS)."
     )
     PEER_UNKNOWN = (
         "a request was refused because the server does not say which address it comes from, as on a Unix socket. "
@@ -170,7 +172,9 @@ def call_of(environ: WSGIEnvironment, host: str) -> Call:
         peer=peer,
         raw_peer=(raw if found else before_fix) or None,
         addresses=tuple(_addresses(environ)),
-        forwarded=any(name in environ for name in (*ADDRESS_HEADERS, *OTHER_FORWARDING_HEADERS)),
+        forwarded=any(name in environ for name in (*ADDRESS_HEADERS, *OTHER_FORWARDING_HEADERS))
+        # No browser speaks HTTP/1.0; proxies that add no header of their own do, nginx by default among them.
+        or environ.get("SERVER_PROTOCOL") == "HTTP/1.0",
         proxy_fixed=fixed is not None,
         origin=environ.get("HTTP_ORIGIN"),
         fetch_site=environ.get("HTTP_SEC_FETCH_SITE"),

@@ -29,6 +29,7 @@ HELPER: Final = "pi_taskbar"
 _EXEMPT: Final = "_pi_taskbar_exempt"
 
 View = TypeVar("View", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 class PiTaskbar:
@@ -139,11 +140,21 @@ class AppTaskbar:
         view = self._app.view_functions.get(endpoint) if endpoint else None
 
         def tag(nonce: str | None) -> str:
-            route = route_json(method, rule.rule, view, rule.endpoint) if rule else None
+            route = self._described(lambda: route_json(method, rule.rule, view, rule.endpoint)) if rule else None
             return script_tag(mount_base(environ.get("SCRIPT_NAME", ""), mount_path), route, nonce)
 
         page.tag = tag
-        page.exempt = endpoint in self._endpoints or self._exempt_path(path) or hasattr(view, _EXEMPT)
+        page.exempt = endpoint in self._endpoints or self._exempt_path(path)
+        page.exempt = page.exempt or self._described(lambda: hasattr(view, _EXEMPT)) is True
+
+    def _described(self, look: Callable[[], T]) -> T | None:
+        """What `look` sees of a view. A view may be any callable, also one that cannot be looked at."""
+        try:
+            return look()
+        except Exception as error:  # noqa: BLE001 - the page must not break because of its taskbar
+            name = type(error).__name__
+            self.notices.once(f"view-{name}", "a view function could not be described (%s); its pages are whole.", name)
+            return None
 
     def _exempt_path(self, path: str) -> bool:
         return bool(self._prefixes) and f"{path}/".startswith(self._prefixes)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.wsgi import FileWrapper
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 PAGE: Final = "flask_pi_taskbar.page"
+_FILE_WRAPPER: Final = "wsgi.file_wrapper"
 
 Headers = list[tuple[str, str]]
 
@@ -115,8 +117,8 @@ class Injector:
             body = self._call_app(environ, start_response, page)
         else:
             transfer = _Transfer(start_response, page, likely, self._notices)
-            environ = _for_a_page(environ, page)
-            body = self._call_app(environ, transfer.start, page)
+            with _for_a_page(environ, page):
+                body = self._call_app(environ, transfer.start, page)
             if page.mounted is None:
                 return transfer.body(body)
         if page.mounted is None:
@@ -151,18 +153,28 @@ class Injector:
             return ()
 
 
-def _for_a_page(environ: WSGIEnvironment, page: Page) -> WSGIEnvironment:
-    """The environment for the app, when we may change what it answers. The server keeps its own."""
-    inner = {name: value for name, value in environ.items() if name not in HIDDEN_HEADERS}
-    inner[PAGE] = page
-    wrap: Callable[..., Iterable[bytes]] = environ.get("wsgi.file_wrapper", FileWrapper)
+@contextmanager
+def _for_a_page(environ: WSGIEnvironment, page: Page) -> Iterator[None]:
+    """Hide from the app, while it answers, what would make its answer one that we cannot change.
+
+    It is the server's own environment all the while, so that what the app writes into it is seen around us.
+    """
+    changed = {name: environ[name] for name in (*HIDDEN_HEADERS, _FILE_WRAPPER) if name in environ}
+    wrap: Callable[..., Iterable[bytes]] = environ.get(_FILE_WRAPPER, FileWrapper)
 
     def remember(*arguments: Any) -> Iterable[bytes]:
         page.file = wrap(*arguments)
         return page.file
 
-    inner["wsgi.file_wrapper"] = remember
-    return inner
+    for name in HIDDEN_HEADERS:
+        environ.pop(name, None)
+    environ[PAGE] = page
+    environ[_FILE_WRAPPER] = remember
+    try:
+        yield
+    finally:
+        del environ[_FILE_WRAPPER]
+        environ.update(changed)
 
 
 def _swallow(_data: bytes) -> None:
@@ -244,6 +256,11 @@ class _Transfer:
     def tag(self) -> bytes:
         return self._page.take_tag(self._nonce).encode("ascii")
 
+    def report(self, error: Exception) -> None:
+        """Say once that a page could not be read."""
+        name = type(error).__name__
+        self._notices.once(f"finder-{name}", "no taskbar in a page, whose markup could not be read (%s).", name)
+
     def tag_at_end(self, finder: PlaceFinder) -> bytes:
         """The tag for a page that has ended without a place for it: a short text is a page too, but a part is not."""
         if self._navigation is not Navigation.SURE:
@@ -301,7 +318,11 @@ class _Body:
                 return self._leave(data)
         if self._page.tagged or (b"data-pi-browser-taskbar" in data and OUR_TAG.search(data)):
             return self._leave(data)
-        place = finder.feed(data)
+        try:
+            place = finder.feed(data)
+        except Exception as error:  # noqa: BLE001 - a page is worth more than its taskbar
+            self._transfer.report(error)
+            return self._leave(data)
         if place is not None:
             return self._leave(data[:place] + self._transfer.tag() + data[place:])
         if not finder.held:

@@ -103,11 +103,11 @@ class Mount:
         try:
             body = self._inner()(inner, start)
             status, headers = heads[-1]
+            if any(name == "Content-Length" for name, _ in headers) and not _is_file(body, inner):
+                body = _whole(body)
         except Exception as error:  # noqa: BLE001 - whatever it is, the page gets an answer that it can read
             self._notices.once(f"inner-{type(error).__name__}", "the taskbar failed with %s.", type(error).__name__)
             return _unavailable()
-        if any(name == "Content-Length" for name, _ in headers) and not _is_file(body, inner):
-            body = _whole(body)
         return Answer(status, headers, body)
 
     def _inner(self) -> WSGIApplication:

@@ -21,4 +21,7 @@ class Notices:
         """Log `message` unless `key` has been said. Two threads may say it at the same moment; that is all right."""
         if key not in self._said:
             self._said.add(key)
+            # `logging.config.dictConfig` disables by default every logger that exists already, ours among them, without
+            # anybody having meant it. Who wants us silent sets a level.
+            LOGGER.disabled = False
             LOGGER.log(level, f"pi-taskbar: {message}", *values)

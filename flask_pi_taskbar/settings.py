@@ -71,7 +71,7 @@ def _flag(value: object) -> bool:
     known = {"true": True, "1": True, "false": False, "0": False, 1: True, 0: False}
     if isinstance(value, str | int) and value in known:
         return known[value]
-    raise _BadValueError(f"{value!r} is neither true nor false; use True or False, in the environment true or false")
+    raise _BadValueError(f"{value!r} is neither true nor false; write true or false")
 
 
 def _whole(low: int, high: int) -> Callable[[object], int]:

@@ -126,6 +126,14 @@ def test_a_forwarding_header_that_nothing_has_read_is_refused_even_for_a_listed_
         assert verdict(environ("box.example", **{header: value}), "box.example") is Refusal.PROXY_UNREAD
 
 
+def test_a_call_in_http_1_0_comes_from_a_proxy() -> None:
+    assert verdict(environ(SERVER_PROTOCOL="HTTP/1.0")) is Refusal.PROXY_UNREAD
+    assert verdict(environ(SERVER_PROTOCOL="HTTP/1.1")) is ALLOWED
+    behind = proxied("203.0.113.9")
+    behind["SERVER_PROTOCOL"] = "HTTP/1.0"
+    assert verdict(behind, "app.example") is ALLOWED
+
+
 def test_behind_a_configured_proxy_the_framework_s_peer_counts() -> None:
     assert verdict(proxied("203.0.113.9")) is Refusal.PEER_NOT_LOCAL
     assert verdict(proxied("203.0.113.9"), "app.example") is ALLOWED

@@ -240,7 +240,9 @@ def test_on_a_unix_socket_nobody_is_known_and_the_reason_is_said_once(tmp_path: 
         for _ in range(2):
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.connect(str(address))
-                connection.sendall(f"GET {MOUNT}/state HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+                connection.sendall(
+                    f"GET {MOUNT}/state HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+                )
                 answer = b"".join(iter(lambda: connection.recv(65536), b""))
             assert answer.startswith((b"HTTP/1.0 403 ", b"HTTP/1.1 403 "))
         assert Served("sync", port).ask(f"{MOUNT}/state")[0].status == 200

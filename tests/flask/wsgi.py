@@ -25,7 +25,7 @@ class Server:
         self.page: Page | None = None
 
         def taken_up(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-            self.seen_by_app = environ
+            self.seen_by_app = dict(environ)
             self.page = environ[PAGE]
             self.page.tag = lambda nonce: script_tag("/pi", None, nonce)
             self.page.exempt = exempt
