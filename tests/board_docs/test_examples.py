@@ -204,6 +204,13 @@ def test_the_writer_leaves_the_store_as_our_own_do(store: Store) -> None:
     ]
 
 
+def test_a_line_that_a_crash_cut_short_takes_no_line_of_the_writer_with_it(store: Store) -> None:
+    with Path(store.layout.journal).open("a") as file:
+        file.write('{"at": "2026-')
+    example("writer")["add_note"](store.layout.root, TOOL, 1, "Words.")
+    assert [line.action for line in journal.lines(store.disk, store.layout)] == ["add", "note"]
+
+
 def test_while_the_writer_holds_the_lock_ours_are_told_who_it_is(store: Store) -> None:
     writer = example("writer")
     impatient = Store(store.layout.root, wait=0.05)
