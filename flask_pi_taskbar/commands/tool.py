@@ -13,8 +13,10 @@ and listens for mail, until its input ends.
 
 from __future__ import annotations
 
+import select
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from typing import IO, Final
 
@@ -47,10 +49,19 @@ _OWN: Final = ("join", "inbox")
 class Tool:
     """The calls of one session, one after another."""
 
-    def __init__(self, desk: Desk, mode: str | None = None, *, heartbeat: float = HEARTBEAT.total_seconds()) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        mode: str | None = None,
+        *,
+        heartbeat: float = HEARTBEAT.total_seconds(),
+        source: int | None = None,
+    ) -> None:
+        """`source` is where the requests come from; a wait is over when it is closed."""
         self._desk = desk
         self._mode = mode
         self._heartbeat = heartbeat
+        self._source = source
         self._member: Membership | None = None
         self._over = threading.Event()
         self._beating: threading.Thread | None = None
@@ -61,7 +72,8 @@ class Tool:
         try:
             action, fields = _read(request)
             if action == "join":
-                return self._join() if desk.is_known() or not fields.get("ifKnown") else _stranger(), 0
+                joined = self._join() if desk.is_known() or not fields.get("ifKnown") else _stranger()
+                return joined | {"unread": desk.unread()}, 0
             call = self._call(action, fields)
             data = dict(call.brief)
             data["text"] = call.plain()
@@ -89,7 +101,11 @@ class Tool:
     def _call(self, action: object, fields: Data) -> Answer:
         if action == "inbox":
             return answers.inbox(self._desk)
-        seconds = seconds_of(fields.pop("seconds", None), "seconds") if action == Action.WAIT else None
+        seconds = None
+        if action == Action.WAIT:
+            seconds = seconds_of(fields.pop("seconds", None), "seconds")
+            if self._source is not None:
+                self._desk.store.clock = _UntilHangUp(self._source)
         return answers.answer(self._desk, action, fields, seconds=seconds)
 
     def _join(self) -> Data:
@@ -122,6 +138,21 @@ class Tool:
         except OSError:
             data["text"] = refusal.message
         return data
+
+
+class _UntilHangUp:
+    """The clock that a wait sleeps by: when the other end of the input is gone, so is whoever waits."""
+
+    def __init__(self, source: int) -> None:
+        self._poll = select.poll()
+        self._poll.register(source, 0)  # a hang-up is told of unasked
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float, /) -> None:
+        if self._poll.poll(seconds * 1000):
+            raise SystemExit(0)
 
 
 def _joined(team: Data) -> Data:
@@ -171,7 +202,8 @@ def serve(tool: Tool, requests: IO[bytes], replies: IO[bytes]) -> int:
 def tool(ctx: click.Context, session: str | None, label: str | None, repo: str | None, mode: str | None) -> None:
     """Answer requests, one JSON object a line, for Pi's extension."""
     try:
-        running = Tool(open_desk(start=repo, label=label, session_id=session), mode)
+        source = None if mode is None else sys.stdin.fileno()
+        running = Tool(open_desk(start=repo, label=label, session_id=session), mode, source=source)
     except Refusal as refusal:
         click.echo(encoded(refusal.as_dict() | {"text": refusal.message}))
         ctx.exit(refusal.code.exit)

@@ -16,7 +16,7 @@ const MAIL_SECONDS = 3; // a turn never waits longer for its mail; what comes la
 const WAIT_SECONDS = 300; // what `wait` waits for when the agent does not say
 const LEAVE_SECONDS = 1;
 const IDLE_SECONDS = 60; // a helper that nobody is a member by ends after this
-const RESTART_SECONDS = 5;
+const WATCH_SECONDS = 5; // how often a member looks for mail, and that its helper lives
 const REQUEST_BYTES = 1_000_000;
 const COLLAPSED_LINES = 12;
 
@@ -130,15 +130,18 @@ function command() {
 	throw new Error(named ? `PI_TASKBAR_COMMAND names no program: ${named.slice(0, 200)}` : MISSING);
 }
 
+function thisFile() {
+	try {
+		return fs.realpathSync(fileURLToPath(import.meta.url));
+	} catch {
+		return "";
+	}
+}
+
 /** The command of the installation that this file lies in: <prefix>/lib/python…/site-packages/<package>/<folder>. */
 function besideUs() {
-	try {
-		const here = fs.realpathSync(fileURLToPath(import.meta.url));
-		const program = path.resolve(path.dirname(here), "../../../../../bin/pi-taskbar");
-		return isProgram(program) ? program : null;
-	} catch {
-		return null;
-	}
+	const program = path.resolve(path.dirname(thisFile()), "../../../../../bin/pi-taskbar");
+	return isProgram(program) ? program : null;
 }
 
 /** What starts the command for a session: no shell, a process group of its own, the session's folder. */
@@ -181,7 +184,7 @@ function within(seconds, signal, work, late) {
 }
 
 /** The command run to its end: `{code, out, err}`. */
-function run(session, words, { input = "", seconds = CALL_SECONDS, signal } = {}) {
+function run(session, words) {
 	let child;
 	try {
 		child = started(session, words, { PI_TASKBAR_SESSION: session.id });
@@ -191,12 +194,20 @@ function run(session, words, { input = "", seconds = CALL_SECONDS, signal } = {}
 	const said = { code: null, out: "", err: "" };
 	child.stdout.on("data", (data) => (said.out += data));
 	child.stderr.on("data", (data) => (said.err = (said.err + data).slice(-4000)));
-	child.stdin.end(input);
+	child.stdin.end();
 	const end = new Promise((resolve, reject) => {
 		child.on("error", reject);
 		child.on("close", (code) => resolve({ ...said, code }));
 	});
-	return within(seconds, signal, end, () => child.kill("SIGKILL"));
+	return within(CALL_SECONDS, undefined, end, () => child.kill("SIGKILL"));
+}
+
+function read(line) {
+	try {
+		return JSON.parse(line);
+	} catch {
+		throw new Error(`The board's command said something else than an answer: ${line.trim().slice(0, 100)}`);
+	}
 }
 
 // ---- the helper ----
@@ -251,8 +262,8 @@ class Helper {
 class Session {
 	constructor(id, cwd, mode) {
 		Object.assign(this, { id, cwd, mode, label: null, unread: 0, mail: [], reached: false });
-		this.helper = null;
-		this.idle = null;
+		this.helper = this.idle = this.watch = null;
+		this.onChange = () => {};
 	}
 
 	/** The answer to one request; refusals are answers too. Rejects when there is none. */
@@ -262,22 +273,24 @@ class Session {
 		const helper = this._running();
 		// The helper does not hear of an abort: what it was asked it does. One that hangs is of no use any more.
 		const late = (why) => why.startsWith("No answer") && helper.child.kill("SIGKILL");
-		const answer = JSON.parse(await within(seconds, signal, helper.ask(line), late));
+		const answer = read(await within(seconds, signal, helper.ask(line), late));
 		this.reached = true;
 		this.unread = answer.unread ?? this.unread;
 		if (answer.team?.joined) this.label = answer.team.label;
-		this._restless();
+		this._attend();
 		return answer;
 	}
 
-	/** `wait` has a process of its own: it may take its time, and ends when it is aborted. */
+	/** `wait` has a helper of its own: it may take its time, and ends when it is aborted, or with Pi. */
 	async wait(request, signal) {
 		const seconds = fits(PARAMETERS.properties.seconds, request.seconds) ? request.seconds : WAIT_SECONDS;
-		const input = JSON.stringify({ ...request, seconds: request.seconds ?? seconds }) + "\n";
-		const words = ["board", "tool", "--session", this.id];
-		const said = await run(this, words, { input, signal, seconds: Math.max(0, seconds) + CALL_SECONDS });
-		if (!said.out) throw new Error(said.err.trim().split("\n").pop() || "The board gave no answer");
-		return JSON.parse(said.out);
+		const helper = new Helper(this, this.mode);
+		const answer = helper.ask(JSON.stringify({ ...request, seconds: request.seconds ?? seconds }));
+		try {
+			return read(await within(Math.max(0, seconds) + CALL_SECONDS, signal, answer, () => {}));
+		} finally {
+			helper.close();
+		}
 	}
 
 	/** Back on the team, if this session was on it before: resumed, or joined by the command line. */
@@ -305,38 +318,32 @@ class Session {
 
 	async close() {
 		clearTimeout(this.idle);
+		clearInterval(this.watch);
 		const gone = this.helper?.close();
-		this.label = null;
 		if (gone) await within(LEAVE_SECONDS, undefined, gone, () => {}).catch(() => {});
 	}
 
 	_running() {
 		if (this.helper === null || this.helper.isOver) {
 			this.helper = new Helper(this, this.mode);
-			if (this.label !== null) this.helper.ask('{"action":"join"}').catch(() => {});
-			this.helper.gone.then(() => this._again());
 		}
 		return this.helper;
 	}
 
-	/** A member's helper has ended though the session goes on. */
-	_again() {
-		if (this.label === null) return;
-		const again = () => {
-			try {
-				if (this.label !== null) this._running();
-			} catch {
-				// The next call says why there is none.
-			}
-		};
-		setTimeout(again, RESTART_SECONDS * 1000).unref();
-	}
-
-	_restless() {
+	/** From joining on: stay on the team, and see when mail comes. Until then a helper is not kept for nothing. */
+	_attend() {
 		clearTimeout(this.idle);
-		if (this.label !== null) return;
+		if (this.label !== null) {
+			this.watch ??= setInterval(() => this._look(), WATCH_SECONDS * 1000).unref();
+			return;
+		}
 		this.idle = setTimeout(() => this.helper?.waiting.length === 0 && this.helper.close(), IDLE_SECONDS * 1000);
 		this.idle.unref();
+	}
+
+	_look() {
+		const busy = this.helper !== null && !this.helper.isOver && this.helper.waiting.length > 0;
+		if (!busy) this.ask({ action: "join" }).then(() => this.onChange(), () => {});
 	}
 }
 
@@ -408,8 +415,16 @@ function resultLines(result, expanded) {
 const switchedOff = () =>
 	(process.env.PI_DISABLED_EXTENSIONS ?? "").split(",").some((name) => [NAME, "pi-taskbar"].includes(name.trim()));
 
+const LOADED = Symbol.for("pi-taskbar.board");
+
+/** Another copy of this file is loaded already: Pi 0.73 does not start with two tools of one name. */
+function isSecond() {
+	const first = (globalThis[LOADED] ??= thisFile());
+	return first !== thisFile();
+}
+
 export default function (pi) {
-	if (switchedOff()) return;
+	if (switchedOff() || isSecond()) return;
 	let session = null;
 
 	/** The session that Pi is in now. */
@@ -418,6 +433,7 @@ export default function (pi) {
 		if (session === null || session.id !== id || session.cwd !== ctx.cwd) {
 			session?.close();
 			session = new Session(id, ctx.cwd, modeOf(ctx));
+			session.onChange = () => show(ctx);
 			process.env.PI_TASKBAR_SESSION = id; // `pi-taskbar` in this session's shell is this session too
 		}
 		return session;
@@ -476,9 +492,10 @@ export default function (pi) {
 				answer = { ok: false, action: request.action, code: "unavailable", message, text: message };
 			}
 			show(ctx);
-			const { text: words, ...details } = answer;
-			const ok = answer.ok === true;
-			return { content: [{ type: "text", text: words ?? answer.message ?? "" }], details, ...(ok ? {} : { isError: true }) };
+			const { text: said = answer.message ?? "", ...details } = answer;
+			const waits = answer.unread > 0 ? `\n(unread mail: ${answer.unread}; inbox shows it)` : "";
+			const content = [{ type: "text", text: said + waits }];
+			return answer.ok === true ? { content, details } : { content, details, isError: true };
 		},
 		renderCall: (args, theme) => block([{ plain: callLine(args), paint: painter(theme, "toolTitle") }]),
 		renderResult: (result, options, theme, context) => {
@@ -515,6 +532,7 @@ export default function (pi) {
 	pi.on("session_shutdown", async () => {
 		const leaving = session;
 		session = null;
+		delete globalThis[LOADED];
 		if (process.env.PI_TASKBAR_SESSION === leaving?.id) delete process.env.PI_TASKBAR_SESSION;
 		await leaving?.close();
 	});
@@ -541,7 +559,7 @@ export default function (pi) {
 	async function page(ctx, word) {
 		try {
 			const said = await run(here(ctx), [NAME, word, "--json"]);
-			const answer = JSON.parse(said.out);
+			const answer = read(said.out);
 			if (answer.code !== "unknown_action") {
 				return tell(ctx, answer.text ?? answer.message ?? answer.url ?? "done", answer.ok ? "info" : "error");
 			}
