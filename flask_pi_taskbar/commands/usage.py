@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Final
 
 import click
@@ -29,9 +30,10 @@ _QUOTE_CARDS: Final = "Write 4, or '#4' in quotes: a shell takes a bare # as the
 _QUOTE_WORDS: Final = "Put words with spaces between them in quotes."
 
 
-def common() -> list[click.Parameter]:
-    """The options of every call."""
-    return [
+@cache
+def common() -> tuple[click.Parameter, ...]:
+    """The options of every call; the same objects for all of them."""
+    return (
         click.Option(
             ["--as", "actor"],
             metavar="LABEL",
@@ -46,7 +48,7 @@ def common() -> list[click.Parameter]:
             help="A folder of the repository (default: the current one).",
         ),
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object."),
-    ]
+    )
 
 
 _FLAGS: Final = frozenset({"--json"})
