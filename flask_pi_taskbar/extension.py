@@ -117,7 +117,7 @@ class AppTaskbar:
         if not self._active or not flask.has_request_context():
             return Markup("")
         page = flask.request.environ.get(PAGE)
-        return Markup(page.take_tag(nonce) if isinstance(page, Page) else "")  # noqa: S704 - the tag is escaped
+        return Markup(page.take_tag(nonce, after_base=True) if isinstance(page, Page) else "")  # noqa: S704 - the tag is escaped
 
     def _make_inner_app(self) -> WSGIApplication:
         from flask_pi_taskbar.app import create_app  # only where there is a taskbar
@@ -139,9 +139,13 @@ class AppTaskbar:
         method, rule, endpoint = request.method, request.url_rule, request.endpoint
         view = self._app.view_functions.get(endpoint) if endpoint else None
 
-        def tag(nonce: str | None) -> str:
+        own = self._described(lambda: f"{request.scheme}://{request.host}")
+
+        def tag(nonce: str | None, after_base: bool) -> str:
             route = self._described(lambda: route_json(method, rule.rule, view, rule.endpoint)) if rule else None
-            return script_tag(mount_base(environ.get("SCRIPT_NAME", ""), mount_path), route, nonce)
+            return script_tag(
+                mount_base(environ.get("SCRIPT_NAME", ""), mount_path), route, nonce, (after_base and own) or ""
+            )
 
         page.tag = tag
         page.exempt = endpoint in self._endpoints or self._exempt_path(path)

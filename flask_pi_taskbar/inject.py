@@ -12,6 +12,7 @@ of them on the way out, the original is sent.
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -45,6 +46,7 @@ HIDDEN_HEADERS: Final = frozenset(
 )
 # What is no longer true of a page with our tag.
 DROPPED_HEADERS: Final = frozenset(("content-length", "etag", "last-modified"))
+_BASE: Final = re.compile(rb"<base", re.IGNORECASE)
 UTF16_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -56,8 +58,9 @@ class Page:
     def __init__(self, *, wrapped: bool) -> None:
         self.wrapped = wrapped
         """Whether the wrapper is there to do its part."""
-        self.tag: Callable[[str | None], str] | None = None
-        """Writes the tag of this page, given a nonce. None as long as the app has not taken the request up."""
+        self.tag: Callable[[str | None, bool], str] | None = None
+        """Writes the tag of this page, given a nonce and whether its address must be a whole one. None as long as the
+        app has not taken the request up."""
         self.exempt = False
         self.tagged = False
         """The tag is in the page already."""
@@ -68,12 +71,16 @@ class Page:
         self.file: Iterable[bytes] | None = None
         """A file that the server is to send in its own way."""
 
-    def take_tag(self, nonce: str | None) -> str:
-        """The tag, the first time; then nothing, and nothing on an exempt page."""
+    def take_tag(self, nonce: str | None, *, after_base: bool) -> str:
+        """The tag, the first time; then nothing, and nothing on an exempt page.
+
+        A `<base>` before the tag would send the browser to another server for our script, with the page's own nonce
+        on it: `after_base` says that there is, or may be, one.
+        """
         if self.tag is None or self.tagged or self.exempt:
             return ""
         self.tagged = True
-        return self.tag(nonce)
+        return self.tag(nonce, after_base)
 
 
 class Injector:
@@ -253,20 +260,20 @@ class _Transfer:
         )
         return None
 
-    def tag(self) -> bytes:
-        return self._page.take_tag(self._nonce).encode("ascii")
+    def tag(self, *, after_base: bool) -> bytes:
+        return self._page.take_tag(self._nonce, after_base=after_base).encode("ascii")
 
     def report(self, error: Exception) -> None:
         """Say once that a page could not be read."""
         name = type(error).__name__
         self._notices.once(f"finder-{name}", "no taskbar in a page, whose markup could not be read (%s).", name)
 
-    def tag_at_end(self, finder: PlaceFinder) -> bytes:
+    def tag_at_end(self, finder: PlaceFinder, *, after_base: bool) -> bytes:
         """The tag for a page that has ended without a place for it: a short text is a page too, but a part is not."""
         if self._navigation is not Navigation.SURE:
             return b""
         if finder.ends_in_text:
-            return self.tag()
+            return self.tag(after_base=after_base)
         self._notices.once(
             "no-place", "no taskbar in a page that ends inside of a tag, a comment, a script or a template."
         )
@@ -284,6 +291,7 @@ class _Body:
         self._held = b""
         self._begun = False
         self._ended = False
+        self._has_base = False
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -324,12 +332,19 @@ class _Body:
             self._transfer.report(error)
             return self._leave(data)
         if place is not None:
-            return self._leave(data[:place] + self._transfer.tag() + data[place:])
+            before = data[:place]
+            return self._leave(before + self._transfer.tag(after_base=self._sees_base(before)) + data[place:])
+        self._sees_base(data)
         if not finder.held:
             self._held = b""
             return data
         self._held = data[-finder.held :]
         return data[: -finder.held]
+
+    def _sees_base(self, data: bytes) -> bool:
+        """Whether what has passed may hold a `<base>`. What is held back is looked at again with the next chunk."""
+        self._has_base = self._has_base or _BASE.search(data) is not None
+        return self._has_base
 
     def _leave(self, data: bytes) -> bytes:
         """Nothing more to do in this page."""
@@ -338,7 +353,7 @@ class _Body:
 
     def _rest(self) -> bytes:
         finder = self._transfer.finder
-        rest = self._held + (self._transfer.tag_at_end(finder) if finder else b"")
+        rest = self._held + (self._transfer.tag_at_end(finder, after_base=self._has_base) if finder else b"")
         if not rest:
             raise StopIteration
         return rest

@@ -24,11 +24,11 @@ def mount_base(script_name: str, mount_path: str) -> str:
     return quote(script_name.encode("latin-1", "replace").rstrip(b"/"), safe="/~!$&'()*+,;=:@") + mount_path
 
 
-def script_tag(base: str, route: str | None = None, nonce: str | None = None) -> str:
-    """The tag. `base` is a `mount_base`, `route` the JSON of `route_json`."""
+def script_tag(base: str, route: str | None = None, nonce: str | None = None, origin: str = "") -> str:
+    """The tag. `base` is a `mount_base`, `route` the JSON of `route_json`, `origin` the app's own, or nothing."""
     return "".join(
         [
-            f'<script type="module" src="{escape(base)}/assets/{ENTRY}" data-pi-browser-taskbar',
+            f'<script type="module" src="{escape(origin + base)}/assets/{ENTRY}" data-pi-browser-taskbar',
             f' data-mount-base="{escape(base)}"',
             f" data-route='{escape(route)}'" if route else "",
             f' nonce="{escape(nonce)}"' if nonce else "",

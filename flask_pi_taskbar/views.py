@@ -6,6 +6,7 @@ translates one HTTP request into one call of the broker client and back; nothing
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -44,6 +45,15 @@ _STREAM_HEADERS: Final = [
 NO_THREADS: Final = (
     "this server handles one request at a time, so pages ask for the state now and then instead of being told. "
     "With threads (gunicorn --threads 4, flask run without --without-threads) they follow live."
+)
+
+NO_PROGRAM: Final = (
+    "there is no program %r on the PATH of this server, so no task can run. Install Pi (https://pi.dev) or name it "
+    "with the setting executable (PI_BROWSER_TASKBAR_EXECUTABLE), restart this server and press New conversation."
+)
+NO_START: Final = (
+    "%r does not start, or ends at once. Try `%s --mode rpc` in a terminal in the project's folder to see why; "
+    "then press New conversation."
 )
 
 OUTCOMES: Final[Mapping[str, int | Code]] = {
@@ -94,6 +104,16 @@ def taskbar_blueprint(
         "live": False,
     }
 
+    def has_program() -> bool:
+        return bool(shutil.which(settings.executable)) or (settings.project_root / settings.executable).is_file()
+
+    def explain() -> None:
+        """Say in the terminal what the page can only hint at: why there is no Pi."""
+        if has_program():
+            notices.once("no-start", NO_START, settings.executable, settings.executable)
+        else:
+            notices.once("no-program", NO_PROGRAM, settings.executable)
+
     @route("/state", methods=["GET"])
     def state() -> Response:
         return json_response(*outcome(client.state()))
@@ -108,13 +128,18 @@ def taskbar_blueprint(
 
     @route("/session/reset", methods=["POST"])
     def reset() -> Response:
-        return json_response(*outcome(client.reset()))
+        reply = client.reset()
+        if reply.result == "unavailable":
+            explain()
+        return json_response(*outcome(reply))
 
     @route("/bootstrap", methods=["GET"])
     def bootstrap() -> Response:
         live = carrier_of(request.environ, settings.max_streams).limit != 0
         if not live:
             notices.once("no-threads", NO_THREADS)
+        if not has_program():
+            explain()
         return json_response(msgspec.json.encode({**known, "csrf_token": generate_csrf(), "live": live}))
 
     @route("/events", methods=["GET"])
@@ -144,10 +169,13 @@ def _body() -> bytes:
     if (request.content_length or 0) > REQUEST_BYTES:
         raise InvalidTask
     body = b""
-    while chunk := request.stream.read(REQUEST_BYTES + 1 - len(body)):
-        body += chunk
-        if len(body) > REQUEST_BYTES:
-            raise InvalidTask
+    try:
+        while chunk := request.stream.read(REQUEST_BYTES + 1 - len(body)):
+            body += chunk
+            if len(body) > REQUEST_BYTES:
+                raise InvalidTask
+    except OSError:  # what servers make of a body whose chunks are no chunks
+        raise InvalidTask from None
     return body
 
 

@@ -29,6 +29,8 @@ def port_for(wanted: int | None) -> int:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("127.0.0.1", port))
+            except OverflowError:
+                reason = "it is no port number, 0 to 65535"
             except OSError as problem:
                 reason = problem.strerror
             else:

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from flask_pi_taskbar.contract.texts import NO_MODEL
 from tests.browser import pages
 from tests.browser.stub_server import Stub
 from tests.browser.taskbar_page import ROOT, TaskbarPage
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.browser
-
-NO_MODEL = "No model is configured for Pi; log in or choose a model in a terminal"
 
 
 def test_the_launcher_opens_the_panel_on_its_instruction_and_escape_gives_the_focus_back(taskbar: TaskbarPage) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from flask_pi_taskbar.contract.texts import NO_MODEL
 from tests.browser import pages
 from tests.browser.stub_server import drop, refuse
 from tests.browser.taskbar_page import ROOT, TaskbarPage
@@ -91,7 +92,7 @@ def unavailable(page: TaskbarPage) -> None:
 
 
 def no_model(page: TaskbarPage) -> None:
-    error = "No model is configured for Pi; log in or choose a model in a terminal"
+    error = NO_MODEL
     page.stub.show(pages.snapshot(pages.session("unavailable", model=None, error=error)))
     page.browser.refresh()
     page.wait("unavailable")

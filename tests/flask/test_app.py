@@ -200,6 +200,20 @@ def test_every_json_answer_is_stored_sniffed_and_framed_by_nobody(web: FlaskClie
         assert not [name for name, _ in response.headers if name.startswith("Access-Control")]
 
 
+@pytest.mark.parametrize(
+    ("executable", "said"),
+    [("no-such-program-at-all", "there is no program 'no-such-program-at-all'"), ("sh", "does not start")],
+)
+def test_the_terminal_says_why_there_is_no_pi(
+    project: Path, broker: FakeClient, caplog: pytest.LogCaptureFixture, executable: str, said: str
+) -> None:
+    web = app_of(project, broker, executable=executable).test_client()
+    broker.result = "unavailable"
+    for _ in range(2):
+        mutate(web, "POST", "/session/reset")
+    assert caplog.text.count(said) == 1
+
+
 def test_bootstrap_says_what_only_the_server_knows(project: Path, broker: FakeClient) -> None:
     web = app_of(project, broker).test_client()
     found = web.get("/bootstrap").get_json()

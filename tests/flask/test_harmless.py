@@ -95,3 +95,13 @@ def test_a_logging_set_up_that_comes_later_does_not_silence_us(caplog: pytest.Lo
         for name in list(logging.root.manager.loggerDict):
             logging.getLogger(name).disabled = False
     assert "something to know" in caplog.text
+
+
+def test_our_script_comes_from_the_app_whatever_base_a_page_has(project: Path, broker: FakeClient) -> None:
+    app = host(project)
+    PiTaskbar(app)
+    app.add_url_rule("/", "page", lambda: "<head><base href='https://cdn.example/'></head><body>")
+    app.add_url_rule("/own", "own", lambda: flask.render_template_string("<base href=/x/>{{ pi_taskbar() }}"))
+    for path in ("/", "/own"):
+        found = browse(app, path, base_url="http://localhost:5000").text
+        assert found.count('src="http://localhost:5000/dev/pi-browser-taskbar/assets/') == 1

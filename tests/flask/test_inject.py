@@ -37,6 +37,14 @@ def test_a_page_gets_the_tag_at_its_place(page: bytes, expected: bytes) -> None:
     assert Server(page_of(page)).get() == expected.replace(b"%b", TAG)
 
 
+@pytest.mark.parametrize("cut", range(1, 40))
+def test_after_a_base_the_tag_names_the_app_s_own_origin(cut: int) -> None:
+    page = b"<head><BASE href=http://evil/></head>x"
+    sent = Server(page_of(page[:cut], page[cut:])).get()
+    assert sent.replace(b'src="http://own/', b'src="/') == page.replace(b"</head>", TAG + b"</head>")
+    assert b'src="http://own/pi/assets/' in sent
+
+
 def test_a_page_that_is_only_likely_to_be_one_needs_a_place() -> None:
     assert Server(page_of(b"<p></body>")).get(LIKELY) == b"<p>" + TAG + b"</body>"
     assert Server(page_of(b"<li>row</li>")).get(LIKELY) == b"<li>row</li>"
@@ -68,8 +76,8 @@ def test_a_tag_that_the_template_writes_while_it_streams_is_the_only_one() -> No
     def app(environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
         start_response("200 OK", [HTML])
         yield b"<p>"
-        yield environ[PAGE].take_tag(None).encode()
-        yield environ[PAGE].take_tag(None).encode()
+        yield environ[PAGE].take_tag(None, after_base=False).encode()
+        yield environ[PAGE].take_tag(None, after_base=False).encode()
         yield b"</body>"
 
     assert Server(app).get() == b"<p>" + TAG + b"</body>"

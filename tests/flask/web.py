@@ -31,7 +31,8 @@ SECRET = b"k" * 32
 
 
 def app_of(project: Path, broker: FakeClient, **settings: Any) -> flask.Flask:
-    return create_app(Settings(project_root=project, **settings), broker, secret=lambda: SECRET)
+    """With a program that exists as its Pi, so that the terminal has nothing to say of that."""
+    return create_app(Settings(project_root=project, **{"executable": "sh", **settings}), broker, secret=lambda: SECRET)
 
 
 def token(web: FlaskClient) -> str:

@@ -27,7 +27,7 @@ class Server:
         def taken_up(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
             self.seen_by_app = dict(environ)
             self.page = environ[PAGE]
-            self.page.tag = lambda nonce: script_tag("/pi", None, nonce)
+            self.page.tag = lambda nonce, after_base: script_tag("/pi", None, nonce, "http://own" if after_base else "")
             self.page.exempt = exempt
             return app(environ, start_response)
 
