@@ -14,6 +14,7 @@ const NAME = "board";
 const CALL_SECONDS = 20; // a busy board answers after 5 s by itself
 const MAIL_SECONDS = 3; // a turn never waits longer for its mail; what comes late comes with the next
 const WAIT_SECONDS = 300; // what `wait` waits for when the agent does not say
+const LONGEST_WAIT_SECONDS = 7 * 24 * 3600; // the board refuses more
 const LEAVE_SECONDS = 1;
 const IDLE_SECONDS = 60; // a helper that nobody is a member by ends after this
 const WATCH_SECONDS = 5; // how often a member looks for mail, and that its helper lives
@@ -154,7 +155,7 @@ function started(session, words, env = {}) {
 	});
 	child.stdout.setEncoding("utf8");
 	child.stderr.setEncoding("utf8");
-	child.stdin.on("error", () => {}); // it ended first; its end says so
+	for (const pipe of child.stdio) pipe.on("error", () => {}); // it ended first; its end says so
 	return child;
 }
 
@@ -177,9 +178,9 @@ function within(seconds, signal, work, late) {
 			signal?.removeEventListener("abort", aborted);
 			return true;
 		};
-		signal?.addEventListener("abort", aborted);
-		if (signal?.aborted) return aborted();
 		work.then((value) => done() && resolve(value), (error) => done() && reject(error));
+		signal?.addEventListener("abort", aborted);
+		if (signal?.aborted) aborted();
 	});
 }
 
@@ -261,7 +262,7 @@ class Helper {
 /** One session of Pi at the board. */
 class Session {
 	constructor(id, cwd, mode) {
-		Object.assign(this, { id, cwd, mode, label: null, unread: 0, mail: [], reached: false });
+		Object.assign(this, { id, cwd, mode, label: null, unread: 0, mail: [], reached: false, closed: false });
 		this.helper = this.idle = this.watch = null;
 		this.onChange = () => {};
 	}
@@ -287,7 +288,8 @@ class Session {
 		const helper = new Helper(this, this.mode);
 		const answer = helper.ask(JSON.stringify({ ...request, seconds: request.seconds ?? seconds }));
 		try {
-			return read(await within(Math.max(0, seconds) + CALL_SECONDS, signal, answer, () => {}));
+			const most = Math.min(Math.max(0, seconds), LONGEST_WAIT_SECONDS) + CALL_SECONDS;
+			return read(await within(most, signal, answer, () => helper.child.kill("SIGKILL")));
 		} finally {
 			helper.close();
 		}
@@ -317,6 +319,7 @@ class Session {
 	}
 
 	async close() {
+		this.closed = true;
 		clearTimeout(this.idle);
 		clearInterval(this.watch);
 		const gone = this.helper?.close();
@@ -324,15 +327,15 @@ class Session {
 	}
 
 	_running() {
-		if (this.helper === null || this.helper.isOver) {
-			this.helper = new Helper(this, this.mode);
-		}
+		if (this.closed) throw new Error("The session is over");
+		if (this.helper === null || this.helper.isOver) this.helper = new Helper(this, this.mode);
 		return this.helper;
 	}
 
 	/** From joining on: stay on the team, and see when mail comes. Until then a helper is not kept for nothing. */
 	_attend() {
 		clearTimeout(this.idle);
+		if (this.closed) return;
 		if (this.label !== null) {
 			this.watch ??= setInterval(() => this._look(), WATCH_SECONDS * 1000).unref();
 			return;
@@ -366,23 +369,18 @@ const speaksToUs = (input) => typeof input?.command === "string" && input.comman
 // ---- the transcript ----
 
 /** Lines that are never wider than the terminal: what may take two columns counts as two. */
-function block(lines) {
+function block(lines, paint) {
 	const fit = (line, width) => {
 		let used = 0;
 		let kept = "";
-		for (const letter of line.plain) {
-			const wide = letter.codePointAt(0) < 0x300 ? 1 : 2;
-			if (used + wide > width - 1) return `${kept}…`;
-			used += wide;
+		for (const letter of line.replaceAll("\t", "  ").replace(/[\u0000-\u001f\u007f-\u009f]/g, "")) {
+			used += letter.codePointAt(0) < 0x300 ? 1 : 2;
+			if (used > width - 1) return `${kept}…`;
 			kept += letter;
 		}
 		return kept;
 	};
-	const clean = (line) => line.replaceAll("\t", "  ").replace(/[\u0000-\u001f\u007f-\u009f]/g, "");
-	return {
-		invalidate() {},
-		render: (width) => lines.map(({ plain, paint }) => (paint ?? String)(fit({ plain: clean(plain) }, Math.max(2, width)))),
-	};
+	return { invalidate() {}, render: (width) => lines.map((line) => paint(fit(line, Math.max(2, width)))) };
 }
 
 const painter = (theme, colour) => (words) => {
@@ -497,11 +495,10 @@ export default function (pi) {
 			const content = [{ type: "text", text: said + waits }];
 			return answer.ok === true ? { content, details } : { content, details, isError: true };
 		},
-		renderCall: (args, theme) => block([{ plain: callLine(args), paint: painter(theme, "toolTitle") }]),
+		renderCall: (args, theme) => block([callLine(args)], painter(theme, "toolTitle")),
 		renderResult: (result, options, theme, context) => {
 			const colour = context?.isError || result.details?.ok === false ? "error" : "toolOutput";
-			const paint = painter(theme, colour);
-			return block(resultLines(result, options?.expanded).map((plain) => ({ plain, paint })));
+			return block(resultLines(result, options?.expanded), painter(theme, colour));
 		},
 	});
 

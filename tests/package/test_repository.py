@@ -14,6 +14,8 @@ from tests.package.conftest import ROOT
 OWN_FOLDERS = ("flask_pi_taskbar", "board", "static", "templates", "tests", "examples", "docs", ".ci")
 #: A few lines over the aim of 400, so that a file is split for a reason and not for one line.
 LONGEST = 450
+#: What has to be one file, since Pi loads one that imports nothing of ours.
+ONE_PIECE = {"flask_pi_taskbar/pi_extension/board.js": 600}
 TEXT = {".py", ".js", ".css", ".ts", ".html", ".md", ".toml", ".cfg", ".txt", ""}
 
 
@@ -47,4 +49,5 @@ def test_no_file_names_a_developer_s_own_paths() -> None:
 def test_no_source_file_grows_beyond_what_one_reads_in_a_sitting(suffix: str) -> None:
     lengths = {path: path.read_text().count("\n") for path in own_files() if path.suffix == suffix}
     assert lengths
-    assert {str(path.relative_to(ROOT)): n for path, n in lengths.items() if n > LONGEST} == {}
+    named = {str(path.relative_to(ROOT)): n for path, n in lengths.items()}
+    assert {name: n for name, n in named.items() if n > ONE_PIECE.get(name, LONGEST)} == {}

@@ -15,6 +15,7 @@ from flask_pi_taskbar.board.model import Lane, Priority
 from flask_pi_taskbar.board.request import FIELDS, UNTIL_OTHER, Action
 from flask_pi_taskbar.commands.tool import TEAM
 from flask_pi_taskbar.pi_extension import extension_path
+from tests.board_cli.place import Place
 from tests.support import pi_lines
 
 pytestmark = pytest.mark.pi
@@ -73,7 +74,7 @@ def test_it_imports_nothing_of_pis() -> None:
 
 PREPARED = [
     ({"action": "claim", "card": 4}, {"action": "claim", "card": "4"}),
-    ({"action": "edit", "card": "#4", "dependsOn": [1, "#2"]}, {"action": "edit", "card": "#4", "dependsOn": ["1", "#2"]}),
+    ({"action": "edit", "dependsOn": [1, "#2"]}, {"action": "edit", "dependsOn": ["1", "#2"]}),
     ({"action": "list", "status": None}, {"action": "list"}),
     ({"action": "finish"}, {"action": "list", "asked": {"action": "finish"}}),
     ({"action": "drop", "card": 4.5}, {"action": "drop", "asked": {"action": "drop", "card": 4.5}}),
@@ -117,3 +118,8 @@ def test_no_line_that_it_draws_is_wider_than_the_terminal(tmp_path: Path) -> Non
 
 def columns(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def test_the_command_line_says_where_it_is(place: Place) -> None:
+    assert place.run("pi-extension").out == f"{extension_path()}\n"
+    assert place.run("pi-extension", "--json").data == {"ok": True, "path": str(extension_path())}
