@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "board": "flask_pi_taskbar.commands.board:board",
     "broker": "flask_pi_taskbar.broker.commands:broker",
     "completion": "flask_pi_taskbar.commands.completion:completion",
+    "pi-extension": "flask_pi_taskbar.commands.extension:extension",
     "team": "flask_pi_taskbar.commands.team:team",
 }
 """Name of the command to `module:object`."""
