@@ -55,7 +55,7 @@ def group() -> None:
     """The Pi taskbar of a Flask app in development.
 
     Commands work on the project around the current folder: the nearest parent that holds .git, pyproject.toml or
-    setup.cfg.
+    setup.cfg, or the folder that project_root of [tool.pi-taskbar] in its pyproject.toml names.
     """
 
 

@@ -48,7 +48,8 @@ class Command(click.Command):
                 type=click.Path(exists=True, file_okay=False, path_type=Path),
                 envvar="PI_BROWSER_TASKBAR_PROJECT_ROOT",
                 default=None,
-                help="The project's folder (default: the one around the current folder).",
+                help="The project's folder (default: the one around the current folder, or the project_root that its "
+                "pyproject.toml names).",
             ),
         ]
 
@@ -66,7 +67,7 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> None:
         as_json = ctx.params.pop("as_json")
         start = ctx.params.pop("start")
-        ctx.params["root"] = start.resolve() if start else project_root(Path.cwd())
+        ctx.params["root"] = start.resolve() if start else _configured_root(project_root(Path.cwd()))
         try:
             try:
                 fields, text = super().invoke(ctx)
@@ -76,6 +77,34 @@ class Command(click.Command):
             failure.as_json = as_json
             raise
         click.echo(json.dumps({"ok": True, **fields}) if as_json else text)
+
+
+def _configured_root(found: Path) -> Path:
+    """The project as the app sees it: `found`, or the folder that `[tool.pi-taskbar]` in its pyproject.toml names.
+
+    Only this one key is looked at: whatever else may be wrong there must not keep anybody from stopping a broker.
+    """
+    try:
+        text = (found / "pyproject.toml").read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return found
+    if "project_root" not in text:
+        return found
+    import tomllib  # like the settings, only for a project that has something to say to us
+
+    from flask_pi_taskbar.settings import PARSERS, PYPROJECT_TABLE
+
+    try:
+        tables = tomllib.loads(text).get("tool", {})
+        table = tables.get(PYPROJECT_TABLE, {}) if isinstance(tables, dict) else {}
+        if not isinstance(table, dict) or "project_root" not in table:
+            return found
+        value = table["project_root"]
+        root: Path = PARSERS["project_root"](found / value if isinstance(value, str) else value)
+    except ValueError as error:  # a value that cannot be used, or no TOML at all
+        click.echo(f"Warning: project_root in {found / 'pyproject.toml'}: {error}; taking {found}", err=True)
+        return found
+    return root
 
 
 def examples(*lines: str) -> str:

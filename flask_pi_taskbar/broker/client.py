@@ -33,8 +33,9 @@ RESET_SECONDS: Final = 25.0
 """Pi may be restarted within a reset; the session's own deadlines end before this one."""
 
 STUCK_SECONDS: Final = 1.0
-"""A read that has waited this long makes new calls fail at once: a broker that hangs holds the few threads that came
-first, not every thread of the server. Only reads tell: a mutation may have to wait for a slow disk.
+"""A broker that owes the answer to a read or to a greeting for this long makes new calls fail at once: one that hangs
+holds the few threads that came first, not every thread of the server. Only these tell: a mutation may have to wait for
+a slow disk, and a launch for a slow machine.
 """
 
 KEPT_CONNECTIONS: Final = 4
@@ -79,14 +80,20 @@ class BrokerClient:
         deadline = time.monotonic() + CALL_SECONDS
         latest = self._latest
         request = wire.State(id=0, have=latest[0] if latest else -1)
-        with self._reading():
-            kept = self._take()
-            if kept is not None:
-                try:
+        self._refuse_if_stuck()
+        kept = self._take()
+        if kept is not None:
+            try:
+                with self._asking():
                     return self._exchange(kept, request, deadline, latest)
-                except Broken:
-                    pass  # a read harms nobody: once more, on a new connection, perhaps to a new broker
-            return self._exchange_on_new(request, deadline, latest)
+            except Broken:
+                pass  # a read harms nobody: once more, on a new connection, perhaps to a new broker
+        connection = self._open(deadline)
+        try:
+            with self._asking():
+                return self._exchange(connection, request, deadline, latest)
+        except Broken as error:
+            raise Unavailable(f"no answer from the broker: {error}") from error
 
     def submit(self, task: TaskRequest) -> Reply:
         """Hand over a task: `accepted` (it is recorded and goes to Pi), `busy`, or `unavailable`."""
@@ -116,16 +123,9 @@ class BrokerClient:
         while kept is not None and not kept.is_usable():
             kept.close()  # it ended while it was idle; nothing of this request has been sent
             kept = self._take()
-        if kept is None:
-            return self._exchange_on_new(request, deadline)
+        connection = kept or self._open(deadline)
         try:
-            return self._exchange(kept, request, deadline)
-        except Broken as error:
-            raise Unavailable(f"no answer from the broker: {error}") from error
-
-    def _exchange_on_new(self, request: Call, deadline: float, latest: tuple[int, bytes] | None = None) -> Reply:
-        try:
-            return self._exchange(self._open(deadline), request, deadline, latest)
+            return self._exchange(connection, request, deadline)
         except Broken as error:
             raise Unavailable(f"no answer from the broker: {error}") from error
 
@@ -156,11 +156,11 @@ class BrokerClient:
     # Connections. List operations are atomic; there is no lock that a call could hold or a fork could copy.
 
     def _open(self, deadline: float) -> Connection:
-        return reach(self._root, self._greeting, self._settings, deadline)
+        return reach(self._root, self._greeting, self._settings, deadline, self._asking)
 
     def _open_feed(self, deadline: float) -> Connection:
-        with self._reading():
-            return self._open(deadline)
+        self._refuse_if_stuck()
+        return self._open(deadline)
 
     def _take(self) -> Connection | None:
         if self._pid != os.getpid():
@@ -185,8 +185,8 @@ class BrokerClient:
         self._waiting: dict[object, float] = {}
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
-        self._refuse_if_stuck()
+    def _asking(self) -> Iterator[None]:
+        """While a broker that is there has been asked something that it answers at once. A launch is no such time."""
         call = object()
         self._waiting[call] = time.monotonic()
         try:

@@ -24,6 +24,7 @@ from flask_pi_taskbar.broker.runtime import Refused
 from flask_pi_taskbar.broker.session import Session, SessionConfig
 from flask_pi_taskbar.broker.shell import Shell
 from flask_pi_taskbar.contract import TaskRequest
+from flask_pi_taskbar.contract.snapshot import TaskStatus
 
 CENSUS_SECONDS = 2.0
 """How often a busy Pi's tree is looked at, so that what it started is known should Pi and broker both be killed."""
@@ -83,6 +84,12 @@ class Engine:
         if effects := self.session.read(self._loop.time()):
             self._apply(effects)
 
+    def renew(self, settings: Settings) -> None:
+        """The next Pi is started with these; tells the session when that makes a difference."""
+        self.settings = settings
+        if any(child.settings.differs_for_pi(settings) for child in self._children.values()):
+            self._apply(self.session.outdated(self._loop.time()))
+
     def submit(self, task: TaskRequest, ticket: Ticket) -> None:
         self._apply(self.session.submit(task, ticket, self._loop.time()))
 
@@ -96,7 +103,8 @@ class Engine:
     async def close(self) -> None:
         """Stop Pi and whatever it started; returns when that is done.
 
-        A task that this cuts off is left unsettled in the journal, so that the next broker shows it as interrupted.
+        A task that this cuts off is left unsettled in the journal, so that the next broker shows it as interrupted. One
+        that a user has stopped is not: nobody waits for it.
         """
         if not self._closing:
             self._closing = True
@@ -121,7 +129,7 @@ class Engine:
                 case Journal(task_id, prompt, started_at):
                     self._shell.own(self._begin(task_id, prompt, started_at))
                 case Settled(task_id, status):
-                    if not self._closing:
+                    if not (self._closing and status is TaskStatus.FAILED):
                         self._shell.own(self._write(self._disk.journal.end, task_id, status.value))
                 case Spawn(incarnation):
                     self._spawn(incarnation)

@@ -44,6 +44,7 @@ class TaskHost:
         self._disk = Disk(root, Journal(state), Ledger(state, key))
         self._changed = changed
         self._name = f"{time.time_ns():x}"
+        self._settings: Settings | None = None
         self._engine: Engine | None = None
         self._engines = 0
         self._retained: TaskView | None = None
@@ -70,6 +71,7 @@ class TaskHost:
 
     async def configure(self, settings: Settings) -> None:
         """Work with these settings from now on, in place of any others. The retained task stays to be seen."""
+        self._settings = settings
         async with self._turn:
             self._open.clear()
             if self._engine is not None:
@@ -78,7 +80,7 @@ class TaskHost:
             if self._closing:
                 return
             self._engines += 1
-            engine = Engine(self._shell, self._disk, settings, f"{self._name}.{self._engines}", self._changed)
+            engine = Engine(self._shell, self._disk, self._settings, f"{self._name}.{self._engines}", self._changed)
             if self._retained is not None:
                 engine.session.restore(self._retained)
             self._base = self.revision + 1 - engine.session.revision
@@ -87,9 +89,10 @@ class TaskHost:
             engine.open()
 
     def renew(self, settings: Settings) -> None:
-        """The same settings with a newer environment, for the next start of Pi."""
+        """The same settings with a newer environment, for the next start of Pi, which this may bring about."""
+        self._settings = settings  # also for an engine that is only on its way
         if self._engine is not None:
-            self._engine.settings = settings
+            self._engine.renew(settings)
 
     async def close(self) -> None:
         """End Pi. What comes after this is answered with `unavailable`."""

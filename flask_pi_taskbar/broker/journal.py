@@ -2,7 +2,9 @@
 
 The broker writes it before Pi gets the prompt and marks it when it is settled. After a crash the task comes back as
 failed, with its prompt; it is never sent again. All calls block on the disk and belong on the file thread. Prompts are
-kept private (0600 in a 0700 folder) and only the last one is kept.
+private (0600 in a 0700 folder). Since adding a line costs the disk less than a new file does, those of settled tasks
+stay until there are 64 KB of them, the next broker starts, or a new conversation begins; only the last one is ever
+shown.
 """
 
 from __future__ import annotations

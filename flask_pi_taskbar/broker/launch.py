@@ -27,6 +27,13 @@ GRACE_VARIABLE: Final = PRIVATE_PREFIX + "GRACE"
 _SCRUBBED: Final = frozenset({"WERKZEUG_SERVER_FD", "WERKZEUG_RUN_MAIN", "FLASK_RUN_FROM_CLI"})
 """They would make a server that Pi starts take itself for the reloader's child of ours."""
 
+_FROM_CLI: Final = b"FLASK_RUN_FROM_CLI"
+_DEBUG: Final = b"FLASK_DEBUG"
+"""`flask run --debug` exports it as `1`, and says by the other one that it did. Handed on, it would put every app that
+Pi starts, its tests and its scripts, into debug mode. One that the user has set in his shell cannot be told from it,
+and goes as well.
+"""
+
 _MAIN: Final = str(Path(__file__).with_name("__main__.py"))
 _NEEDED: Final = ("msgspec", "psutil")
 
@@ -35,6 +42,8 @@ def scrubbed_environment() -> dict[bytes, bytes]:
     """This process's environment without what would harm a broker, Pi, or a server that Pi starts."""
     private = os.fsencode(PRIVATE_PREFIX)
     scrubbed = {os.fsencode(name) for name in _SCRUBBED}
+    if _FROM_CLI in os.environb:
+        scrubbed.add(_DEBUG)
     return {name: value for name, value in os.environb.items() if name not in scrubbed and not name.startswith(private)}
 
 

@@ -90,8 +90,19 @@ async def _serve(root: Path, state: Path, log: Log, election: Election, listener
     _report(READY)
     await server.ended.wait()
     shell.note("ended")
-    shell.close()
-    return EXIT_BUG if bugs else EXIT_OK
+    code = EXIT_BUG if bugs else EXIT_OK
+    if not shell.close():
+        _leave_at_once(code)
+    return code
+
+
+def _leave_at_once(code: int) -> None:
+    """The file thread hangs in a system call. Python would wait for it, and the kernel may have to.
+
+    So the descriptors go first: with them the locks, for a successor, and Pi's stdin, which it takes for its end.
+    """
+    os.closerange(3, 65_536)
+    os._exit(code)
 
 
 def _judge(context: dict[str, Any], fatal: Callable[[BaseException], None], shell: Shell) -> None:

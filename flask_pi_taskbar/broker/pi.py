@@ -42,7 +42,6 @@ TERM_SECONDS: Final = 1.0
 """From SIGTERM to SIGKILL; real Pi needs 15 ms."""
 
 READ_BYTES: Final = 262_144
-STDERR_BYTES: Final = 4_096
 _EXIT_POLL: Final = 0.1
 _TREE_POLL: Final = 0.02
 _DRAIN_READS: Final = 256
@@ -66,14 +65,13 @@ class PiChild:
         self.process: Process | None = None
         self.known: set[Process] = set()
         """Every member of the tree that a look has found so far."""
-        self._settings = settings
+        self.settings = settings
         self._root = root
         self._marker = marker
         self._events = events
         self._run = run
         self._loop = asyncio.get_running_loop()
         self._reader = RecordReader()
-        self._stderr = bytearray()
         self._queue = bytearray()
         self._stall: asyncio.TimerHandle | None = None
         self._gone = asyncio.Event()
@@ -84,7 +82,7 @@ class PiChild:
 
     async def spawn(self) -> None:
         """Start it. Raises `OSError` when there is no such program or it cannot be run."""
-        self._popen: subprocess.Popen[bytes] = await self._run(_popen, self._settings, self._root, self._marker)
+        self._popen: subprocess.Popen[bytes] = await self._run(_popen, self.settings, self._root, self._marker)
         pid = self._popen.pid
         self.process = Process(pid, osdep.start_of(pid) or "")
         self._stdin, self._stdout, self._errors = (
@@ -99,11 +97,6 @@ class PiChild:
             self._poll_exit()
         else:
             self._loop.add_reader(self._exit_fd, self._leader_ended)
-
-    @property
-    def last_words(self) -> bytes:
-        """The end of what it wrote to stderr: for a doctor, never for a browser or a file."""
-        return bytes(self._stderr)
 
     def send(self, message: dict[str, Any]) -> None:
         """Queue one record for its stdin."""
@@ -222,6 +215,7 @@ class PiChild:
         self._events.exited()
 
     def _read_errors(self) -> None:
+        """Drained, or it would block; kept nowhere, since it may hold anything."""
         try:
             data = os.read(self._errors, READ_BYTES)
         except BlockingIOError:
@@ -230,8 +224,6 @@ class PiChild:
             data = b""
         if not data:
             self._loop.remove_reader(self._errors)
-        self._stderr += data
-        del self._stderr[:-STDERR_BYTES]
 
     # Its end.
 

@@ -7,6 +7,8 @@ processes, they end at one broker. A live one that cannot be verified or speaks 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
@@ -27,13 +29,23 @@ TURN_SECONDS: Final = 1.0
 """Another process that is launching is given this long; then we launch as well."""
 
 
-def reach(root: Path, greeting: Greeting, settings: tuple[str, int], deadline: float) -> Connection:
-    """A connection to the broker of `root`, which has the settings if it asked for them. Raises `Unavailable`."""
+def reach(
+    root: Path,
+    greeting: Greeting,
+    settings: tuple[str, int],
+    deadline: float,
+    asking: Callable[[], AbstractContextManager[None]],
+) -> Connection:
+    """A connection to the broker of `root`, which has the settings if it asked for them. Raises `Unavailable`.
+
+    `asking` is entered while a broker that is there is greeted, and not while one is launched.
+    """
     deadline = min(deadline, time.monotonic() + CONNECT_SECONDS)
     attempt = _Launches(root, deadline)
     while True:
         try:
-            connection = Connection.open(root, greeting, deadline)
+            with asking():
+                connection = Connection.open(root, greeting, deadline)
             return _configured(connection, settings, deadline)
         except NoBroker:
             attempt.go_on()

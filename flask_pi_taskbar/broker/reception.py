@@ -8,7 +8,8 @@ so two servers that merely run side by side do not take turns: after the later o
 would. Each change needs a new start, is made only between tasks, and not within `HOLD` seconds of the one before, so
 even a server that restarts its workers at every request costs one restart of Pi in that time, never a task. Everybody
 else is served under the settings in force. Only the executable and the time limit count as settings: the environments
-of two terminals always differ, so a new environment alone is kept for the next start of Pi and restarts nothing.
+of two terminals always differ, so a new environment alone is kept for the next start of Pi and restarts nothing; but a
+Pi that has no model makes room at once for one whose environment may hold an API key, and so does any at a reset.
 
 Two versions of this package
 ----------------------------
@@ -38,6 +39,7 @@ from flask_pi_taskbar.broker.wire import (
 
 HOLD: Final = 10.0
 INSTANCES: Final = 1_000
+_NOTES_OF_A_SHELL: Final = frozenset({b"_", b"OLDPWD", b"PWD", b"SHLVL"})
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +52,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def digest(self) -> str:
         return digest(self.executable, self.task_timeout)
+
+    def differs_for_pi(self, other: Settings) -> bool:
+        """Pi may behave differently in the other environment: not only a shell's notes to itself differ."""
+        mine, its = self.environment, other.environment
+        return any(mine.get(name) != its.get(name) for name in {*mine, *its} - _NOTES_OF_A_SHELL)
 
 
 def digest(executable: str, task_timeout: int) -> str:

@@ -17,8 +17,9 @@ phases of `phases.py`.
 says is not heard.
 
 **A Pi that is well is kept.** Stopping a task, a refused prompt, a vetoed or a granted reset: none of them restarts
-Pi. A late answer to a command of ours is no sign of illness, since Pi settles before it answers an abort. What is:
-records that are no records, an answer to nothing we sent, a deadline, silence on stdin, the end of stdout.
+Pi (the exception stands under *No model*). A late answer to a command of ours is no sign of illness, since Pi settles
+before it answers an abort. What is: records that are no records, an answer to nothing we sent, a deadline, silence on
+stdin, the end of stdout.
 
 **A prompt is on disk before it is sent.** `submit` yields `Journal`; only `journaled` answers the client and yields
 `Send`. The task exists from the admission on, so that two submits at once give one `accepted` and one `busy`. The
@@ -32,7 +33,10 @@ over; and a prompt waits for the end of a compaction that an extension has begun
 there is nothing that a restart would mend, and `session.error` says what to do; it would be wrong to look plainly
 ready. A submit is still taken: Pi, not we, decides what it can run. And since both lines of Pi read their model
 configuration anew for a new conversation (measured), and one without a model has nothing to lose, such a submit first
-asks for a new conversation: who has logged in meanwhile and presses Run gets his answer.
+asks for a new conversation: who has logged in meanwhile and presses Run gets his answer. An API key in the environment
+reaches only a new process. So when the shell says that the environment of the next start is another one (`outdated`),
+a Pi without a model is replaced as soon as it is idle; and a reset replaces a Pi that has no model or is outdated,
+instead of asking it.
 
 **Deadlines** (`timing.py`) guard everything that Pi or the shell might never do. `deadline` says when `tick` is due
 at the earliest; a tick that comes early or twice does nothing.
@@ -172,8 +176,15 @@ class Session(Transitions):
         self._effects.append(Answer(ticket, result))
         return self._done()
 
+    def outdated(self, now: float) -> list[Effect]:
+        """The next Pi would be started in another environment than the one that there is, if there is one."""
+        if self._keeper.child:
+            self._keeper.child.outdated = True
+        self._renew(now)
+        return self._done()
+
     def reset(self, ticket: Ticket, now: float) -> list[Effect]:
-        """Begin a new conversation; from `unavailable`, with a new Pi."""
+        """Begin a new conversation; where this Pi is not the one to have it with, or there is none, with a new Pi."""
         refusal = RESET[self._phase]
         if refusal is not None:
             self._effects.append(Answer(ticket, refusal))
@@ -183,13 +194,15 @@ class Session(Transitions):
         self._resets.append(ticket)
         self._clears_task = True
         self._timers.arm(Timer.RESET_ANSWER, now + self._timing.reset_answer)
-        if has_pi:
-            self._timers.arm(Timer.RESET, now + self._timing.reset)
-            self._ask_for_new_session()
-        else:
+        if not has_pi:
             self._keeper.budget.pardon()
             self._keeper.budget.begin()
             self._start(now)
+        elif self._listener().outdated or self._listener().lacks_model:
+            self._replace(now)
+        else:
+            self._timers.arm(Timer.RESET, now + self._timing.reset)
+            self._ask_for_new_session()
         return self._done()
 
     # -- Inputs: the child --------------------------------------------------------------------------------------
@@ -198,7 +211,7 @@ class Session(Transitions):
         """The process runs. Pi says nothing by itself: its first answer is the sign that it is ready."""
         child = self._keeper.alive(incarnation)
         if child and child.life is Life.SPAWNING:
-            child.life = Life.GREETED
+            child.life = Life.TALKING
             self._command(child, Purpose.STARTUP, "get_state", f"startup-{self._new_id()}")
         return self._done()
 

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ParamSpec, TypeVar
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any, Final, ParamSpec, TypeVar
 
 from flask_pi_taskbar.broker.log import Log
+
+CLOSE_SECONDS: Final = 2.0
+"""With the ten seconds that the end of Pi may take, this is less than `pi-taskbar broker stop` waits."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,9 +44,11 @@ class Shell:
         """Write a line to the log, some time soon."""
         self._files.submit(self._log.write, event, **fields)
 
-    def close(self) -> None:
-        """Finish the file work that is waiting."""
-        self._files.shutdown(wait=True)
+    def close(self) -> bool:
+        """Finish the file work that is waiting; False when the disk takes too long for that."""
+        last = self._files.submit(int)
+        self._files.shutdown(wait=False)
+        return not wait([last], CLOSE_SECONDS).not_done
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from flask_pi_taskbar.broker import losses
-from flask_pi_taskbar.broker.child import Child, Life
+from flask_pi_taskbar.broker.child import Child
 from flask_pi_taskbar.broker.effects import Answer, Effect, Result, Send, Settled, Ticket
 from flask_pi_taskbar.broker.keeper import Keeper
 from flask_pi_taskbar.broker.losses import Loss
@@ -95,6 +95,20 @@ class Transitions:
         if not self._keeper.replace(now):
             self._give_up()
 
+    def _replace(self, now: float) -> None:
+        """End a Pi that is well, since the next one may be able to do what it cannot. A person is there and waits."""
+        self._keeper.budget.lost_at_work()
+        self._step(Step.LOSE)
+        self._view.forget_session(texts.RESTARTING)
+        if not self._keeper.replace(now):
+            self._give_up()
+
+    def _renew(self, now: float) -> None:
+        """Between tasks: a Pi without a model makes room for one whose environment may hold the key to it."""
+        child = self._keeper.child
+        if self._phase is Phase.READY and child and child.outdated and child.lacks_model:
+            self._replace(now)
+
     def _give_up(self) -> None:
         self._step(Step.GIVE_UP)
         self._view.forget_session(texts.RESTART_FAILED)
@@ -163,7 +177,7 @@ class Transitions:
         if run.is_cancelling:
             self._settle(run, TaskStatus.CANCELLED, None)
             self._step(Step.SETTLE)
-        elif child.state and child.state.model is None and not run.renewed:
+        elif child.lacks_model and not run.renewed:
             run.renewed = True
             self._timers.arm(Timer.RESET, now + self._timing.reset)
             self._ask_for_new_session()
@@ -183,6 +197,7 @@ class Transitions:
         """Carry out what the run wants."""
         run = self._run
         if run is None:
+            self._renew(now)
             return
         if run.loss is not None:
             self._lose(run.loss, now)
@@ -190,6 +205,7 @@ class Transitions:
         if run.over:
             self._settle(run, *run.verdict())
             self._step(Step.SETTLE)
+            self._renew(now)
             return
         if run.abort_due and not run.child.commands.is_waiting(Purpose.ABORT):
             if run.aborts == 0:
@@ -238,7 +254,6 @@ class Transitions:
         if state is None:
             self._lose(losses.BAD_STATE if reply.success else losses.REFUSED, now)
             return
-        child.life = Life.LIVE
         self._timers.drop(Timer.START)
         self._keeper.budget.ready(now)
         self._adopt(child, state)

@@ -67,6 +67,41 @@ class TestStatus:
         os.environ["PI_BROWSER_TASKBAR_PROJECT_ROOT"] = str(running.root)
         assert "Pi is ready" in pi_taskbar(running, "broker", "status", cwd=running.base).stdout
 
+    @pytest.mark.parametrize("as_seen", ["../project", "{root}"])
+    def test_it_finds_the_project_that_the_app_works_on(self, running: Place, as_seen: str) -> None:
+        outer = running.base / "outer"
+        (outer / "app").mkdir(parents=True)
+        named = as_seen.format(root=running.root)
+        (outer / "pyproject.toml").write_text(
+            f'[tool.pi-taskbar]\nproject_root = "{named}"\ntask_timeout = "nonsense"\nunknown = 1\n'
+        )
+        done = pi_taskbar(running, "broker", "status", cwd=outer / "app")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert f"Broker of {running.root}" in done.stdout
+        elsewhere = pi_taskbar(running, "broker", "status", "--project", str(outer), cwd=outer)
+        assert elsewhere.stdout == f"No broker runs for {outer}\n"
+
+    @pytest.mark.parametrize(
+        "pyproject",
+        [
+            '[tool.pi-taskbar]\nproject_root = "missing"\n',
+            "[tool.pi-taskbar]\nproject_root = 7\n",
+            "[tool.pi-taskbar\nproject_root\n",
+        ],
+    )
+    def test_a_project_root_that_cannot_be_used_is_named_and_passed_over(self, running: Place, pyproject: str) -> None:
+        (running.root / "pyproject.toml").write_text(pyproject)
+        done = pi_taskbar(running, "broker", "stop")
+        assert "project_root" in done.stderr
+        assert (done.returncode, done.stdout[:18]) == (0, "Stopped the broker")
+
+    @pytest.mark.parametrize(
+        "pyproject", ["[tool]\n# project_root\n", "tool = 7 # project_root\n", "project_root = 1\n"]
+    )
+    def test_another_tools_project_root_means_nothing(self, running: Place, pyproject: str) -> None:
+        (running.root / "pyproject.toml").write_text(pyproject)
+        assert pi_taskbar(running, "broker", "status").stderr == ""
+
     def test_looking_does_not_disturb(self, running: Place) -> None:
         for _ in range(3):
             pi_taskbar(running, "broker", "status")

@@ -8,17 +8,19 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from flask_pi_taskbar.broker import client as client_module
-from flask_pi_taskbar.broker import wire
+from flask_pi_taskbar.broker import reach, wire
 from flask_pi_taskbar.broker.client import BrokerClient, BrokerConfig, Unavailable, session_secret
 from flask_pi_taskbar.broker.connection import Broken, Connection
+from flask_pi_taskbar.broker.launch import scrubbed_environment
 from flask_pi_taskbar.contract import texts
-from tests.broker.place import PEER, Place, all_at_once, gone, look, over, ready, task
+from tests.broker.place import PATIENCE, PEER, Place, all_at_once, gone, look, over, ready, task
 from tests.support.waiting import until
 
 
@@ -152,6 +154,16 @@ class TestEnvironment:
         ours = [name for name in env if name.startswith("PI_BROWSER_TASKBAR_BROKER_")]
         assert ours == ["PI_BROWSER_TASKBAR_BROKER_CHILD"]
 
+    @pytest.mark.parametrize("from_cli", [True, False])
+    def test_the_debug_mode_of_flask_run_stays_with_it(self, monkeypatch: pytest.MonkeyPatch, from_cli: bool) -> None:
+        """`flask run --debug` exports it; a `FLASK_DEBUG` under any other program is the user's own."""
+        monkeypatch.setenv("FLASK_DEBUG", "1")
+        if from_cli:
+            monkeypatch.setenv("FLASK_RUN_FROM_CLI", "true")
+        else:
+            monkeypatch.delenv("FLASK_RUN_FROM_CLI", raising=False)
+        assert (b"FLASK_DEBUG" in scrubbed_environment()) is not from_cli
+
     def test_a_value_that_is_not_utf_8_arrives(self, place: Place) -> None:
         os.environb[b"ODD"] = b"caf\xe9"
         assert ready(place.client())["session"]["status"] == "ready"
@@ -218,12 +230,15 @@ class TestTrouble:
         assert client.state().result == "ok"
         assert place.broker() == broker
 
+    @pytest.mark.parametrize("connected", [True, False])
     def test_a_hanging_broker_holds_only_the_threads_that_came_first(
-        self, place: Place, monkeypatch: pytest.MonkeyPatch
+        self, place: Place, monkeypatch: pytest.MonkeyPatch, connected: bool
     ) -> None:
         monkeypatch.setattr(client_module, "STUCK_SECONDS", 0.2)
         client = place.client()
         ready(client)
+        if not connected:
+            client.close()
         with frozen(place.broker()):
             first = threading.Thread(target=lambda: _result(client.state), daemon=True)
             first.start()
@@ -234,6 +249,33 @@ class TestTrouble:
             assert first.is_alive()
         first.join(10)
         assert client.state().result == "ok"
+
+    def test_a_launch_that_takes_its_time_refuses_nobody(self, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(client_module, "STUCK_SECONDS", -1.0)  # whoever waits for an answer has waited too long
+        client = place.client()
+        launching, go_on = threading.Event(), threading.Event()
+        waiting: list[str] = []
+        real_launch, real_wait = reach.launch, reach._Launches.wait
+
+        def launch(root: Path, deadline: float) -> bool:
+            launching.set()
+            assert go_on.wait(PATIENCE)
+            return real_launch(root, deadline)
+
+        def wait(launches: reach._Launches, problem: str) -> None:
+            waiting.append(problem)
+            real_wait(launches, problem)
+
+        monkeypatch.setattr(reach, "launch", launch)
+        monkeypatch.setattr(reach._Launches, "wait", wait)
+        monkeypatch.setattr(reach, "TURN_SECONDS", PATIENCE)
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(lambda: client.state().result)
+            assert launching.wait(PATIENCE)
+            second = pool.submit(lambda: client.state().result)
+            until(lambda: waiting or second.done(), "the second call has come")
+            go_on.set()
+            assert (first.result(), second.result()) == ("ok", "ok")
 
     def test_calls_of_many_threads_do_not_mix(self, place: Place) -> None:
         client = place.client()

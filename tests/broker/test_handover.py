@@ -98,6 +98,39 @@ class TestSettings:
         starts = place.peer_events("start")
         assert ["COLOUR" in start["env"] for start in starts] == [False, True]
 
+    def test_a_key_that_is_added_reaches_a_pi_without_a_model_by_a_restart_of_the_server(self, place: Place) -> None:
+        place.behaviour.write_text("no-model")
+        assert ready(place.client())["session"]["model"] is None
+        broker, pi = place.broker(), place.pi()
+        place.behaviour.write_text("")
+        os.environ["TEST_API_KEY"] = "secret"
+        restarted = place.client()
+        restarted.state()
+        until(lambda: len(place.pi_starts()) == 2, "another Pi is started")
+        assert ready(restarted)["session"]["model"] == "test/scripted-pi"
+        assert (place.broker(), gone(pi)) == (broker, True)
+        assert place.peer_events("start")[1]["env"]["TEST_API_KEY"] == "secret"
+
+    def test_a_server_in_the_same_environment_restarts_no_pi_without_a_model(self, place: Place) -> None:
+        place.behaviour.write_text("no-model")
+        ready(place.client())
+        os.environ["SHLVL"] = "7"
+        ready(place.client())
+        assert len(place.pi_starts()) == 1
+
+    def test_a_new_conversation_is_held_in_the_new_environment(self, place: Place) -> None:
+        client = place.client()
+        ready(client)
+        client.submit(task("quick"))
+        over(client)
+        os.environ["COLOUR"] = "green"
+        ready(place.client())
+        reply = client.reset()
+        assert (reply.result, look(reply)["task"], look(reply)["session"]["status"]) == ("accepted", None, "ready")
+        assert ["COLOUR" in start["env"] for start in place.peer_events("start")] == [False, True]
+        assert client.reset().result == "accepted"
+        assert len(place.pi_starts()) == 2
+
     def test_one_pi_lives_at_a_time(self, place: Place) -> None:
         ready(place.client())
         for number in range(2):

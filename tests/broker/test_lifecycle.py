@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -14,7 +15,8 @@ import psutil
 import pytest
 
 from flask_pi_taskbar.broker import launch
-from flask_pi_taskbar.broker.client import Unavailable
+from flask_pi_taskbar.broker.client import BrokerClient, Unavailable
+from flask_pi_taskbar.broker.election import is_held
 from flask_pi_taskbar.broker.runtime import PrivateDirectory
 from flask_pi_taskbar.contract import texts
 from tests.broker.place import OVER, PEER, Place, all_at_once, gone, look, over, ready, task
@@ -28,6 +30,11 @@ from flask_pi_taskbar.broker.client import BrokerClient, BrokerConfig
 client.CALL_SECONDS = reach.CONNECT_SECONDS = 60
 client = BrokerClient(BrokerConfig(project_root=Path(sys.argv[1]), executable=sys.argv[2], task_timeout=600))
 """
+
+
+def _quietly(client: BrokerClient) -> None:
+    with contextlib.suppress(Unavailable):
+        client.submit(task("never recorded"))
 
 
 class TestStart:
@@ -204,6 +211,45 @@ class TestEnd:
         seen = over(client)
         assert (seen["prompt"], seen["status"], seen["error"]) == ("hold this task", "failed", texts.INTERRUPTED)
         assert len(place.commands("prompt")) == 1
+
+    def test_a_task_that_was_stopped_does_not_come_back_as_interrupted(self, place: Place) -> None:
+        place.behaviour.write_text("never-abort")
+        client = place.client()
+        ready(client)
+        client.submit(task("hold this task"))
+        until(lambda: place.commands("prompt"), "Pi has the prompt")
+        assert client.cancel(look(client)["task"]["id"]).result == "accepted"
+        broker = place.broker()
+        os.kill(broker, signal.SIGTERM)
+        until(lambda: gone(broker), "it has left")
+        assert ready(client)["task"] is None
+
+    def test_a_disk_that_hangs_does_not_hold_up_the_end(self, place: Place) -> None:
+        code = (
+            "import sys, time, types\n"
+            "from pathlib import Path\n"
+            "from flask_pi_taskbar.broker import journal, main, server, shell\n"
+            "journal.osdep = types.SimpleNamespace(durable_sync=lambda fd: time.sleep(600))\n"
+            "server.ENDING_SECONDS = shell.CLOSE_SECONDS = 0.3\n"
+            "sys.exit(main.main(Path(sys.argv[1])))\n"
+        )
+        broker = place.python(code, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        try:
+            assert broker.stdout
+            assert broker.stdout.readline() == b"ready\n"
+            broker.stdout.close()
+            client = place.client()
+            ready(client)
+            threading.Thread(target=lambda: _quietly(client), daemon=True).start()
+            until(lambda: look(client)["session"]["status"] == "busy", "it hangs")
+            broker.terminate()
+            assert broker.wait(10) == 0
+        finally:
+            broker.kill()
+            broker.wait()
+        with PrivateDirectory.open(place.runtime) as directory:
+            assert not is_held(directory)
+        until(lambda: gone(place.pi()), "Pi has seen the end of its input")
 
     def test_a_new_broker_is_found_after_a_graceful_end(self, place: Place) -> None:
         client = place.client()

@@ -186,3 +186,17 @@ class TestVersions:
     def test_a_release_is_newer_than_its_candidate(self) -> None:
         reception = Reception(identity="1000:/p", token="secret", version="1.3rc1", pid=7)
         assert isinstance(reception.greet(hello(version="1.3"), idle=True), Refused)
+
+
+@pytest.mark.parametrize(
+    ("other", "differs"),
+    [
+        ({"KEY": "a"}, False),
+        ({"KEY": "b"}, True),
+        ({}, True),
+        ({"KEY": "a", "MORE": ""}, True),
+        ({"KEY": "a", "_": "/bin/flask", "SHLVL": "2", "PWD": "/p", "OLDPWD": "/q"}, False),
+    ],
+)
+def test_what_only_a_shell_notes_for_itself_is_no_other_environment(other: dict[str, str], differs: bool) -> None:
+    assert settings(KEY="a").differs_for_pi(settings(**other)) is differs

@@ -91,6 +91,10 @@ class Chaos(RuleBasedStateMachine):
         self.world.reset()
 
     @rule()
+    def another_environment_comes(self) -> None:
+        self.world.do(self.world.session.outdated)
+
+    @rule()
     def read(self) -> None:
         self.world.do(self.world.session.read)
 

@@ -164,3 +164,91 @@ def test_a_compaction_of_the_old_conversation_does_not_hold_up_the_new_one() -> 
     granted(world)
     world.tells_state("pi-2")
     world.until_sent()
+
+
+class TestAnotherEnvironment:
+    """What is in the environment, an API key above all, reaches a new process only."""
+
+    def test_a_reset_of_a_pi_without_a_model_brings_a_new_one(self) -> None:
+        world = World().until_ready(model=None)
+        ticket = world.reset()
+        assert (world.status, world.error, world.stopping) == ("resetting", texts.RESTARTING, 1)
+        assert "new_session" not in world.sent_types()
+        world.stopped()
+        world.spawned()
+        world.tells_state("pi-2")
+        assert (world.answers[ticket], world.status, world.error) == (Result.ACCEPTED, "ready", None)
+        assert world.snapshot.session.model == "test/model"
+
+    def test_a_reset_of_an_outdated_pi_brings_a_new_one_and_forgets_the_task(self) -> None:
+        world = with_task()
+        world.do(world.session.outdated)
+        assert (world.status, world.starts, world.stopping) == ("ready", 1, None)
+        ticket = world.reset()
+        world.stopped()
+        assert world.starts == 2, "at once, since a person waits"
+        world.spawned()
+        world.tells_state("pi-2")
+        assert (world.answers[ticket], world.snapshot.task) == (Result.ACCEPTED, None)
+        world.reset()
+        assert world.sent[-1]["type"] == "new_session", "the new one is not outdated"
+
+    def test_a_new_one_that_does_not_start_is_unavailable(self) -> None:
+        world = World().until_ready(model=None)
+        ticket = world.reset()
+        world.stopped()
+        for _ in range(world.timing.attempts):
+            world.spawn_fails()
+            world.advance(world.timing.retry_last)
+        assert (world.answers[ticket], world.status) == (Result.UNAVAILABLE, "unavailable")
+
+    def test_an_idle_pi_without_a_model_is_replaced_and_the_task_stays(self) -> None:
+        world = World().until_ready(model=None)
+        world.submit()
+        world.journaled()
+        world.answers_to("new_session", success=False)
+        world.answers_to("prompt", success=False)
+        task = world.task
+        world.do(world.session.outdated)
+        assert (world.status, world.error, world.stopping) == ("starting", texts.RESTARTING, 1)
+        world.stopped()
+        world.spawned()
+        world.tells_state("pi-2")
+        assert (world.status, world.snapshot.session.model, world.task) == ("ready", "test/model", task)
+
+    def test_one_that_is_still_starting_is_replaced_when_it_turns_out_to_lack_a_model(self) -> None:
+        world = World()
+        world.open()
+        world.do(world.session.outdated)
+        world.spawned()
+        world.tells_state(model=None)
+        assert (world.status, world.stopping) == ("starting", 1)
+        world.until_restarted()
+        assert (world.status, world.starts) == ("ready", 2)
+
+    def test_the_task_comes_first(self) -> None:
+        world = World().until_ready(model=None)
+        world.submit()
+        world.journaled()
+        world.do(world.session.outdated)
+        assert (world.status, world.stopping) == ("busy", None)
+        world.answers_to("new_session", success=False)
+        world.answers_to("prompt", success=False)
+        assert (world.status, world.stopping) == ("starting", 1)
+
+    def test_a_second_one_without_a_model_stays(self) -> None:
+        world = World().until_ready(model=None)
+        world.do(world.session.outdated)
+        world.stopped()
+        world.spawned()
+        world.tells_state("pi-2", model=None)
+        world.tick()
+        assert (world.status, world.error, world.starts) == ("ready", texts.NO_MODEL, 2)
+
+    @pytest.mark.parametrize("reach", [lambda world: None, lambda world: world.until_unavailable()])
+    def test_where_there_is_no_pi_nothing_happens(self, reach) -> None:
+        world = World()
+        reach(world)
+        before = world.snapshot
+        world.do(world.session.outdated)
+        assert world.snapshot == before
