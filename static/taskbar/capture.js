@@ -17,8 +17,10 @@ const DROPPED_LAST = ["text", "name", "classes", "attributes", "state", "href", 
 const EXCLUDED_TAGS = new Set(
   "base head iframe link meta noscript option script style template title".split(" "),
 );
-const WITHOUT_TEXT = new Set(["input", "option", "select", "textarea"]);
-const CONTROLS = new Set(["button", "fieldset", "input", "select", "textarea"]);
+const FIELDS = new Set(["input", "select", "textarea"]);
+const CONTROLS = new Set(["button", "fieldset", ...FIELDS]);
+// What is in these is a value, or stands in for what the browser draws.
+const CLOSED_TAGS = new Set([...FIELDS, ..."audio canvas meter output progress video".split(" ")]);
 const NAMED_BY_CONTENT = new Set(["a", "button", "summary"]);
 const ATTRIBUTES = ["name", "type", "placeholder", "data-testid"];
 const STATES = ["disabled", "checked", "selected", "expanded", "pressed", "required", "invalid"];
@@ -38,6 +40,24 @@ const kindOf = getter(Node.prototype, "nodeType");
 const firstOf = getter(Node.prototype, "firstChild");
 const nextOf = getter(Node.prototype, "nextSibling");
 const parentOf = getter(Node.prototype, "parentNode");
+const scrolledOf = ["scrollLeft", "scrollTop"].map((name) => getter(Element.prototype, name));
+const boxOf = (element) => Element.prototype.getBoundingClientRect.call(element);
+const isRendered = (element) => Element.prototype.checkVisibility?.call(element) ?? true;
+
+const isFolded = (element) => tagOf(element) === "details" && !has(element, "open");
+
+/** Whether a clip leaves nothing to see. */
+function isClippedAway({ clip, clipPath, position }) {
+  const [top, right, bottom, left] = clip?.match(/-?[\d.]+|auto/g)?.map(parseFloat) ?? [];
+  if (/absolute|fixed/.test(position) && (bottom <= top || right <= left)) return true;
+  if (/^circle\(0(px|%)/.test(clipPath)) return true;
+  const inset = /^inset\(([^()r]+)/.exec(clipPath)?.[1].trim().split(" ") ?? ["0"];
+  const [t, r = t, b = t, l = r] = inset.map((side) => (side.endsWith("%") ? parseFloat(side) : 0));
+  return t + b >= 100 || r + l >= 100;
+}
+
+/** Whether the text that stands directly in an element of this style has no size or no place. */
+const isTextless = ({ fontSize, textIndent }) => parseFloat(fontSize) < 1 || parseFloat(textIndent) < -900;
 
 /** The tag's local name in the letters that the wire has: `fb:like` reads `fb-like`. */
 function carriedTag(element) {
@@ -75,7 +95,9 @@ export function createCapture({ document, host, sourceOf = () => null, now = () 
   const view = document.defaultView;
   const base = document.baseURI;
   const slices = createSlices(now);
+  const leftEdge = view.getComputedStyle(document.documentElement).direction === "rtl" ? -Infinity : 0;
   const displays = new Map(); // how an element is laid out; null where it is excluded
+  const textless = new Set();
   const concealed = new Map();
   let labels = null;
 
@@ -93,12 +115,39 @@ export function createCapture({ document, host, sourceOf = () => null, now = () 
     const style = view.getComputedStyle(element);
     const hidden =
       style.display === "none" ||
-      style.visibility === "hidden" ||
-      style.visibility === "collapse" ||
+      style.visibility !== "visible" ||
       style.contentVisibility === "hidden" ||
-      style.opacity === "0";
-    return hidden ? null : style.display;
+      style.opacity < 0.05 ||
+      (isFolded(parentOf(element)) && tag !== "summary") ||
+      (style.display !== "contents" && (!isRendered(element) || hasNoPlace(element, tag, style)));
+    if (hidden) return null;
+    if (isTextless(style)) textless.add(element);
+    return style.display;
   }
+
+  /** Whether the element is clipped or shrunk to nothing, or beyond the page's edge. */
+  function hasNoPlace(element, tag, style) {
+    if (isClippedAway(style) || style.transform.startsWith("matrix(0, 0, 0, 0,")) return true;
+    const { width, height, right, bottom } = boxOf(element);
+    const clips = style.display !== "inline" && tag !== "img";
+    if (clips && ((style.overflowX !== "visible" && width <= 1) || (style.overflowY !== "visible" && height < 1))) return true;
+    const [x, y] = style.position === "fixed" ? [0, 0] : [view.scrollX, view.scrollY];
+    return (
+      (width > 0 && right + x <= leftEdge && !isScrolled(element, 0)) ||
+      (height > 0 && bottom + y <= 0 && !isScrolled(element, 1))
+    );
+  }
+
+  /** Whether something around it has been scrolled along `axis`, so that what is beyond the edge can come back. */
+  function isScrolled(element, axis) {
+    for (let at = parentOf(element); at && kindOf(at) === 1 && at !== document.scrollingElement; at = parentOf(at)) {
+      if (scrolledOf[axis](at) > 0) return true;
+    }
+    return false;
+  }
+
+  /** Whether nobody reads the text nodes directly in the element. */
+  const isMute = (element) => CLOSED_TAGS.has(tagOf(element)) || isFolded(element) || textless.has(element);
 
   /** Whether neither the element nor anything around it is excluded: for elements reached by a reference. */
   function isShown(element) {
@@ -120,7 +169,7 @@ export function createCapture({ document, host, sourceOf = () => null, now = () 
 
   /** The element's own text nodes. The page may get its turn between them. */
   async function directText(element, reasons) {
-    if (WITHOUT_TEXT.has(tagOf(element))) return undefined;
+    if (isMute(element)) return undefined;
     let text = "";
     let steps = 0;
     for (let node = firstOf(element); node; node = nextOf(node)) {
@@ -136,6 +185,7 @@ export function createCapture({ document, host, sourceOf = () => null, now = () 
 
   /** The visible text below `element`, for a name; without what controls hold. Words of different blocks stay apart. */
   function visibleText(element, reasons) {
+    if (CLOSED_TAGS.has(tagOf(element))) return undefined;
     let text = "";
     let apart = false;
     let steps = 0;
@@ -158,13 +208,14 @@ export function createCapture({ document, host, sourceOf = () => null, now = () 
       node = next;
       below = false;
       if (kindOf(node) === 3) {
+        if (isMute(parentOf(node))) continue;
         const piece = bounded(node.data, BYTES.name, reasons);
         const spaced = node.data.length > 0 && inkFrom(node.data, 0) !== 0;
         if (piece) text += (apart || spaced) && text ? ` ${piece}` : piece;
         apart = (piece ? false : apart || spaced) || (piece && onOneLine(node.data.at(-1)) === "");
       } else if (kindOf(node) === 1) {
         const shown = display(node);
-        below = shown !== null && !WITHOUT_TEXT.has(tagOf(node));
+        below = shown !== null && !CLOSED_TAGS.has(tagOf(node));
         if (shown !== null && (shown !== "inline" || tagOf(node) === "br")) apart = true;
       }
     }
@@ -224,7 +275,7 @@ export function createCapture({ document, host, sourceOf = () => null, now = () 
     if (tag === "input" && (element.type === "checkbox" || element.type === "radio")) {
       native.checked = element.indeterminate ? "mixed" : element.checked;
     }
-    if (WITHOUT_TEXT.has(tag)) native.invalid = !element.validity.valid;
+    if (FIELDS.has(tag)) native.invalid = !element.validity.valid;
     return native;
   }
 
@@ -294,6 +345,7 @@ export function createCapture({ document, host, sourceOf = () => null, now = () 
     let total = entries[0].bytes;
     for (let at = 0; at < entries.length; at++) {
       const parent = entries[at];
+      if (CLOSED_TAGS.has(parent.node.tag)) continue;
       for (const child of [...childrenOf(parent.element)]) {
         if (slices.due()) await slices.rest();
         if (display(child) === null) continue;

@@ -49,31 +49,35 @@ export function followTheme(document, host) {
 /** Keeps the host the last child of the body and above everything, also when the body is replaced. While a modal dialog
     of the page is open, which makes everything outside of it inert, the host lives in that dialog. */
 export function createAnchor(document, host, clock) {
-  let watched = null;
+  let watched = null; // what the host was put into; it and all around it are watched
   let removals = [];
+  let resting = null;
   let dialog = null; // the modal dialog that was opened last
 
   const home = () => (dialog?.isConnected && dialog.matches(":modal") ? dialog : document.body);
   const observer = new MutationObserver(() => {
-    if (host.isConnected && host.parentNode === home() && watched === document.body) return;
+    if (resting || (host.isConnected && host.parentNode === home() && host.parentNode === watched)) return;
     const now = clock.now();
     removals = [...removals.filter((at) => now - at < CROWD.within), now];
-    if (removals.length > CROWD.times) clock.setTimeout(attach, CROWD.within);
-    else attach();
+    if (removals.length <= CROWD.times) return attach();
+    resting = clock.setTimeout(() => {
+      resting = null;
+      attach();
+    }, CROWD.within);
   });
 
+  function watch(parent) {
+    observer.disconnect();
+    for (let at = parent; at; at = at.parentNode) observer.observe(at, { childList: true });
+    watched = parent;
+  }
+
   function attach() {
-    const { body } = document;
-    if (!body) return;
-    if (watched !== body) {
-      observer.disconnect();
-      observer.observe(document.documentElement, { childList: true });
-      observer.observe(body, { childList: true });
-      watched = body;
-    }
+    if (!document.body) return;
     // Copies without life: what a history cache kept of an earlier page.
     for (const copy of document.querySelectorAll(HOST)) if (copy !== host) copy.remove();
     const parent = home();
+    if (watched !== parent) watch(parent);
     if (host.parentNode !== parent) {
       if (parent.moveBefore && host.isConnected) parent.moveBefore(host, null);
       else parent.append(host);
@@ -409,7 +413,8 @@ footer {
   [data-actions] > * { flex: 1 1 0; min-height: 40px; }
 }
 @media (prefers-reduced-motion: no-preference) {
-  .button, [data-toggle] { transition: background-color 0.12s, border-color 0.12s, color 0.12s; }
+  /* Not the one button that is now "Run", now "Stop": the colours of the two do not mix. */
+  .button:not([data-run]), [data-toggle] { transition: background-color 0.12s, border-color 0.12s, color 0.12s; }
   [data-panel][data-opened] { animation: pit-open 0.14s ease-out; }
   @keyframes pit-open { from { opacity: 0; transform: translateY(6px); } }
 }

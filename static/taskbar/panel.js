@@ -11,8 +11,8 @@ import { PROMPT_BYTES, byteLength, normalizePrompt } from "./text.js";
 const NEAR_LIMIT = 3200;
 const WARM = ["pointerenter", "focus"];
 
-/* Events of the pointer, the keyboard and the focus end at the host: no shortcut, focus trap or click handler of the page
-   takes part in what happens in here. */
+/* Events of the pointer, the keyboard and the focus end at the host: shortcuts, focus traps and click handlers of the page
+   that wait for an event to bubble stay out of it. One that captures at the window still sees keys, at the host. */
 const KEPT =
   "keydown keyup keypress beforeinput input compositionstart compositionupdate compositionend copy cut paste " +
   "pointerdown pointerup mousedown mouseup click dblclick auxclick contextmenu touchstart touchend wheel focusin focusout";

@@ -19,6 +19,7 @@ const INSTANCE = Symbol.for("pi-browser-taskbar");
 
 const SETTLE_MS = 1000; // how soon a dev server notices an edited file
 const WAIT_MS = 60_000;
+const AGAIN_MS = { first: 500, most: 5000 }; // between questions to a server that does not answer
 const RESTORE_MS = 120_000;
 
 const clock = {
@@ -72,21 +73,23 @@ function isEdited(field) {
 }
 
 function createInputWatch(document, host) {
-  const touched = new Set();
+  let touched = []; // weakly: what the page has thrown away is not to live on in here
   document.addEventListener(
     "input",
     (event) => {
       const [target] = event.composedPath();
-      if (event.isTrusted && target.getRootNode() !== host.shadowRoot) touched.add(target);
+      if (!event.isTrusted || target.getRootNode() === host.shadowRoot || touched.at(-1)?.deref() === target) return;
+      const others = touched.filter((one) => ![undefined, target].includes(one.deref()));
+      touched = [...others, new WeakRef(target)];
     },
     true,
   );
   return {
     hasUnsaved() {
-      for (const target of touched) if (!target.isConnected) touched.delete(target);
+      const present = touched.map((one) => one.deref()).filter((target) => target?.isConnected);
       const fields = document.querySelectorAll("input, select, textarea");
       const isField = (target) => ["input", "select", "textarea"].includes(target.localName);
-      return [...fields].some(isEdited) || [...touched].some((target) => !isField(target) || isEdited(target));
+      return [...fields].some(isEdited) || present.some((target) => !isField(target) || isEdited(target));
     },
   };
 }
@@ -138,7 +141,7 @@ function mount(options = {}) {
 function createTaskbar(options, document, mountBase) {
   const view = document.defaultView;
   const location = options.location ?? document.location;
-  const fetch = options.fetch ?? ((...request) => view.fetch(...request));
+  const fetch = options.fetch ?? ((path, init) => view.fetch(new URL(path, location.origin), init)); // whatever <base> the page has
   const hidden = () => document.visibilityState === "hidden";
   const tab = createMemory(() => view.sessionStorage, `pi-browser-taskbar:${mountBase}`);
   const browser = createMemory(() => view.localStorage, `pi-browser-taskbar:${mountBase}`);
@@ -194,7 +197,7 @@ function createTaskbar(options, document, mountBase) {
 
   function changed() {
     if (!host.isConnected) anchor.attach();
-    panel.render(store.state);
+    if (!hidden()) panel.render(store.state); // else once it is shown
     const { snapshot, reachable } = store.state;
     if (snapshot) stream.update(moves(snapshot), reachable);
     if (reachable && greeting === "due") greet();
@@ -270,6 +273,22 @@ function createTaskbar(options, document, mountBase) {
 
   const offerReload = (text) => panel.setReload({ text, offered: true });
 
+  /** Asks until the server has answered twice: a dev server may be about to restart. */
+  async function isServerThere() {
+    const end = clock.now() + WAIT_MS;
+    let answers = 0;
+    let pause = AGAIN_MS.first;
+    while (clock.now() <= end) {
+      if (!(await api.answers())) {
+        answers = 0;
+        await sleep(pause);
+        pause = Math.min(2 * pause, AGAIN_MS.most);
+      } else if (++answers === 2) return true;
+      else await sleep(SETTLE_MS);
+    }
+    return false;
+  }
+
   /** Reloads the page once for a task that was seen to succeed, when the server is there and nothing is lost. */
   async function reloadAfter({ id }) {
     if (tab.values.reloaded === id) return;
@@ -277,15 +296,12 @@ function createTaskbar(options, document, mountBase) {
     let reason = whyNotReload();
     if (reason) return offerReload(reason);
     panel.setReload({ text: "Reloading the page…", offered: false });
-    const end = clock.now() + WAIT_MS;
-    for (let steady = 0; steady < 2; steady = (await api.answers()) ? steady + 1 : 0) {
-      if (clock.now() > end) return offerReload("The app does not answer since the task finished; its terminal says why.");
-      if (steady === 1) await sleep(SETTLE_MS);
-    }
-    reason = whyNotReload();
-    if (reason) offerReload(reason);
-    else if (store.state.snapshot?.task?.id === id) reload();
-    else panel.setReload(null);
+    if (!(await isServerThere())) reason = "The app does not answer since the task finished; its terminal says why.";
+    else if (!(await api.hasPage(location.href))) reason = "This page now fails, so it was not reloaded; the app's terminal says why.";
+    reason ??= whyNotReload();
+    if (store.state.snapshot?.task?.id !== id) panel.setReload(null);
+    else if (reason) offerReload(reason);
+    else reload();
   }
 
   function reload() {
@@ -341,6 +357,7 @@ function createTaskbar(options, document, mountBase) {
       if (stopped) return;
       if (hidden()) stream.hide();
       else {
+        panel.render(store.state);
         store.read();
         stream.show();
       }

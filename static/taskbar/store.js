@@ -119,6 +119,22 @@ export function createApi({ mountBase, fetch, token = null, now }) {
       mutate("/tasks", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
     cancel: (id) => mutate(`/tasks/${encodeURIComponent(id)}`, { method: "DELETE" }),
     reset: () => mutate("/session/reset", { method: "POST" }),
+    /** Whether a page can be had: the task may have broken it, and a traceback has no taskbar. */
+    async hasPage(href) {
+      try {
+        const { status, body } = await fetch(href, {
+          headers: { accept: "text/html,*/*;q=0.8" },
+          cache: "no-store",
+          credentials: "same-origin",
+          redirect: "manual",
+          signal: AbortSignal.timeout(READ_MS),
+        });
+        await body?.cancel();
+        return status < 500;
+      } catch {
+        return false;
+      }
+    },
     /** Whether the server answers at all: it may be restarting. */
     async answers() {
       try {

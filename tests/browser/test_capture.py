@@ -160,6 +160,26 @@ PRIVATE = {
     "schemes without a place": "<a href='javascript:SECRET()'>x</a><img src='data:text/plain,SECRET'>",
     "frames": "<iframe srcdoc='<p>SECRET</p>'></iframe>",
     "comments": "<p>Hello<!-- SECRET --></p>",
+    "what is folded away": "<details>SECRET<summary>Here</summary>SECRET<p>SECRET</p><p style='display:contents'>SECRET</p>"
+    "</details><a href=/><details><summary>x</summary>SECRET<i>SECRET</i></details></a>",
+    "text clipped to nothing": "<p style='clip-path:inset(50%)'>SECRET</p><p style='clip-path:inset(0 0 100%)'>SECRET</p>"
+    "<p style='clip-path:circle(0)'>SECRET</p><p style='position:absolute;clip:rect(0,0,0,0)'>SECRET</p>"
+    "<p style='position:absolute;clip:rect(1px 1px 1px 1px)'>SECRET</p>",
+    "text for screen readers only": "<span style='position:absolute;width:1px;height:1px;overflow:hidden'>SECRET</span>"
+    "<button>Go <b style='position:absolute;width:1px;height:1px;overflow:hidden'>SECRET</b></button>",
+    "text beyond the edge": "<p style='position:absolute;left:-9999px'>SECRET</p><div style='margin-left:-9999px;"
+    "width:99px'><p>SECRET</p></div><p style='position:fixed;top:-500px'>SECRET</p><a href=/>x<i style='position:"
+    "absolute;top:-99999px'>SECRET</i></a>",
+    "boxes without height or width": "<div style='height:0;overflow:hidden'>SECRET<p>SECRET</p></div>"
+    "<div style='max-height:0;overflow:auto'>SECRET</div><div style='width:0;overflow:clip'>SECRET</div>"
+    "<p style='transform:scale(0)'>SECRET</p>",
+    "text without size": "<p style='font-size:0'>SECRET</p><a href=/>x<i style='font-size:0.1px'>SECRET</i></a>"
+    "<a href=/ style='display:block;text-indent:-9999px'>SECRET</a>",
+    "nearly transparent text": "<p style='opacity:.001'>SECRET</p>",
+    "results of a form": "<form><output>SECRET<b>SECRET</b></output><output role=status>SECRET</output>"
+    "<progress value=1>SECRET</progress></form><p id=r><output>SECRET</output></p><button aria-labelledby=r>x</button>",
+    "typed text in names": "<textarea id=t role=textbox>SECRET</textarea><button aria-labelledby=t>x</button>",
+    "what stands in for a picture": "<canvas>SECRET<b>SECRET</b></canvas><video><p>SECRET</p></video>",
     "meta": "<meta name=description content=SECRET><link rel=x href=/SECRET>",
 }
 
@@ -169,6 +189,37 @@ def test_what_is_private_or_unseen_is_never_captured(taskbar: TaskbarPage, name:
     context = captured(taskbar, f"<main>Here {PRIVATE[name]}</main>")
     assert "SECRET" not in said(context)
     assert "Here" in said(context)
+
+
+SEEN = {
+    "an open fold": "<details open>one<summary>two</summary><p>three</p></details>",
+    "a closed fold's title": "<details><summary>one <b>two</b> three</summary></details>",
+    "text in a container of no size": "<div style='font-size:0'><p style='font-size:16px'>one two three</p></div>",
+    "no box of its own": "<div style='display:contents'>one <p>two three</p></div>",
+    "contents that stick out": "<div style='height:0'><p>one</p> two three</div>",
+    "only floats": "<div><p style='float:left'>one two three</p></div>",
+    "a clip that leaves something": "<p style='clip-path:inset(50% 0 0)'>one</p><p style='clip-path:inset(60px)'>two</p>"
+    "<p style='clip:rect(0,0,0,0)'>three</p>",
+    "partly over the edge": "<p style='position:absolute;left:-10px'>one two three</p>",
+    "a line": "<hr style='border:0;height:1px'>one two three",
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_what_can_be_seen_is_captured(taskbar: TaskbarPage, name: str) -> None:
+    context = captured(taskbar, f"<main>{SEEN[name]}</main>")
+    assert all(word in said(context) for word in ("one", "two", "three"))
+    assert name != "a line" or only(context, "hr")
+
+
+def test_what_was_scrolled_away_can_come_back_and_is_captured(taskbar: TaskbarPage) -> None:
+    shelf = "<p>First here</p><div style='width:4000px;height:4000px'></div>"
+    box = "style='overflow:auto;width:300px;height:300px'"
+    taskbar.visit("/", pages.page(f"<h1>Top here</h1><section {box}>{shelf}</section>{shelf}"), csp=None)
+    taskbar.js("document.querySelector('section').scrollTo(3000, 3000); scrollTo(3000, 3000)")
+    context = sent(taskbar)
+    assert "Top here" in said(context)
+    assert said(context).count("First here") == 2
 
 
 def test_text_in_shadow_trees_and_the_taskbar_itself_are_left_out(taskbar: TaskbarPage) -> None:

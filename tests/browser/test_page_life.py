@@ -91,6 +91,21 @@ def test_a_page_that_keeps_throwing_the_host_out_is_not_fought(taskbar: TaskbarP
     assert count < 20
 
 
+def test_a_page_that_goes_on_changing_while_the_host_rests_is_met_by_one_timer(taskbar: TaskbarPage) -> None:
+    count = "window.rests = 0; const real = window.setTimeout.bind(window); window.setTimeout = (callback, ms, ...rest) => {"
+    count += "if (ms === 4000) window.rests += 1; return real(callback, ms, ...rest); };"
+    taskbar.visit("/", pages.page(head=pages.script(count)))
+    taskbar.js(
+        "window.removals = 0; window.rounds = 0; new MutationObserver(() => {"
+        f"const host = {HOST}; if (host) {{ window.removals += 1; host.remove(); }}"
+        f"}}).observe(document.body, {{childList: true}}); {HOST}.remove();"
+        "const timer = setInterval(() => { document.body.append('x'); if (++window.rounds === 60) clearInterval(timer); })"
+    )
+    until(lambda: taskbar.js("return window.rounds") == 60, "the page has changed often")
+    assert taskbar.js("return window.removals") >= 10
+    assert taskbar.js("return window.rests") == 1
+
+
 def test_turbo_carries_the_host_into_the_next_body(taskbar: TaskbarPage, stub: Stub) -> None:
     taskbar.visit()
     taskbar.open()
@@ -258,6 +273,22 @@ def test_reduced_motion_is_respected(taskbar: TaskbarPage, stub: Stub) -> None:
     until(lambda: taskbar.js(moving) == 0, "nothing moves")
 
 
+def test_the_colours_of_stop_do_not_fade_into_those_of_run(taskbar: TaskbarPage, stub: Stub) -> None:
+    stub.live = "long"
+    stub.show(pages.running())
+    taskbar.visit()
+    taskbar.open()
+    taskbar.wait("running")
+    taskbar.js(
+        f"const run = {ROOT}.querySelector('[data-run]'); window.fading = null; getComputedStyle(run).color;"
+        "new MutationObserver(() => { getComputedStyle(run).color; window.fading = run.getAnimations().length; })"
+        ".observe(run, {attributes: true, attributeFilter: ['data-stops']})"
+    )
+    stub.task(status="failed")
+    taskbar.wait("failed")
+    assert taskbar.js("return window.fading") == 0
+
+
 def test_forced_colours_keep_borders_and_state(taskbar: TaskbarPage) -> None:
     taskbar.visit()
     taskbar.open()
@@ -372,6 +403,22 @@ def test_the_taskbar_can_be_used_while_a_modal_dialog_is_open(taskbar: TaskbarPa
     taskbar.js("const d = document.querySelector('dialog'); d.showModal(); setTimeout(() => d.remove(), 50)")
     until(lambda: taskbar.js("return !document.querySelector('dialog')"), "the dialog is gone")
     until(lambda: taskbar.js(f"return {HOST}?.parentNode === document.body"), "the host is back in the body")
+
+
+@pytest.mark.parametrize("removed", ["dialog", "section", "main"])
+def test_a_modal_dialog_that_is_thrown_away_deep_in_the_page_does_not_take_the_taskbar_with_it(
+    taskbar: TaskbarPage, removed: str
+) -> None:
+    taskbar.visit("/", pages.page("<main><section><div><dialog>Sure?</dialog></div></section></main>"))
+    taskbar.open()
+    taskbar.wait("ready")
+    taskbar.type("A draft")
+    taskbar.js("document.querySelector('dialog').showModal()")
+    until(lambda: taskbar.js(f"return {HOST}.parentNode.localName") == "dialog", "the host is in the dialog")
+    taskbar.js("document.querySelector(arguments[0]).remove()", removed)
+    until(lambda: taskbar.js(f"return {HOST}?.parentNode === document.body"), "the host is back in the body", 5)
+    taskbar.shows("[data-panel]")
+    assert taskbar.prop("[data-prompt]", "value") == "A draft"
 
 
 def test_a_page_that_has_changed_the_dom_s_methods_still_gets_its_task(taskbar: TaskbarPage, stub: Stub) -> None:

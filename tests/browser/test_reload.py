@@ -20,7 +20,8 @@ def finish(stub: Stub) -> None:
 
 
 def loads(stub: Stub, path: str = "/") -> int:
-    return len(stub.requests(f"GET {path}"))
+    """How often a tab has gone to the page; a look whether it is there does not count."""
+    return sum(one.headers["sec-fetch-mode"] == "navigate" for one in stub.requests(f"GET {path}"))
 
 
 def test_a_task_seen_to_succeed_reloads_the_page_once_and_the_panel_comes_back(
@@ -93,6 +94,72 @@ def test_the_reload_waits_for_a_server_that_is_restarting(taskbar: TaskbarPage, 
     taskbar.says("[data-reload-reason]", "Reloading")
     until(lambda: len(stub.requests("GET /bootstrap")) >= asked + 4, "the server is asked until it answers")
     until(lambda: loads(stub) == 2, "then the page is loaded again")
+
+
+# Time in fast motion: what waits for half a second or more waits for nothing, and the page's clock goes on by as much.
+FAST = """
+window.pauses = []; let ahead = 0;
+const now = performance.now.bind(performance), later = window.setTimeout.bind(window);
+performance.now = () => now() + ahead;
+window.setTimeout = (callback, ms, ...rest) => {
+  if (!window.fast || ms < 500 || ms > 5000) return later(callback, ms, ...rest);
+  window.pauses.push(ms);
+  return later(() => { ahead += ms; callback(...rest); }, 0);
+};
+"""
+GONE = {"errors only": lambda answer: answer.raw(503, b"Starting", "text/plain"), "a dead port": drop}
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_a_server_that_is_away_is_asked_ever_less_often_until_it_is_given_up(
+    taskbar: TaskbarPage, stub: Stub, name: str
+) -> None:
+    stub.live = "long"
+    taskbar.visit("/", pages.page(head=pages.script(FAST)))
+    taskbar.run()
+    taskbar.wait("running")
+    until(lambda: stub.streams == 1, "the stream is open")
+    asked = len(stub.requests("GET /bootstrap"))
+    stub.always["GET /bootstrap"] = GONE[name]
+    taskbar.js("window.fast = true")
+    finish(stub)
+    taskbar.says("[data-reload-reason]", "does not answer")
+    assert taskbar.js("return pauses") == [500, 1000, 2000, 4000, *[5000] * 11]
+    assert len(stub.requests("GET /bootstrap")) - asked == 15
+    assert taskbar.shown("[data-reload]")
+    assert loads(stub) == 1
+
+
+BROKEN = {"a traceback": lambda answer: answer.raw(500, b"Traceback", "text/html"), "no answer at all": drop}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_page_that_the_task_has_broken_is_not_loaded_over_the_one_that_works(
+    taskbar: TaskbarPage, stub: Stub, name: str
+) -> None:
+    taskbar.visit()
+    taskbar.js("history.replaceState({}, '', '/?sort=new#top')")
+    taskbar.run()
+    taskbar.wait("running")
+    stub.pages["/"] = BROKEN[name]
+    finish(stub)
+    taskbar.says("[data-reload-reason]", "This page now fails")
+    assert loads(stub) == 1
+    assert [look.query for look in stub.requests("GET /")[1:]] == [{"sort": ["new"]}]
+    assert taskbar.shown("[data-panel]")
+    stub.page("/", pages.page())
+    taskbar.click("[data-reload]")
+    until(lambda: loads(stub) == 2, "the user's own click reloads")
+
+
+def test_a_page_that_answers_with_a_redirect_is_reloaded(taskbar: TaskbarPage, stub: Stub) -> None:
+    taskbar.visit()
+    taskbar.run()
+    taskbar.wait("running")
+    stub.page("/next", pages.page())
+    stub.pages["/"] = lambda answer: answer.raw(302, b"", "text/html", {"Location": "/next"})
+    finish(stub)
+    until(lambda: loads(stub, "/next") == 1, "the browser follows the redirect")
 
 
 POSTED = {"method": "POST", "pattern": "/", "handler": "shop.save", "action": None}
@@ -179,6 +246,23 @@ def test_typing_where_no_form_looks_counts_as_unsaved_input(taskbar: TaskbarPage
     finish(stub)
     taskbar.says("[data-reload-reason]", "unsaved input")
     assert loads(stub) == 1
+
+
+def test_what_was_typed_into_and_then_thrown_away_by_the_page_is_not_kept_alive(taskbar: TaskbarPage) -> None:
+    taskbar.visit("/", pages.page("<input type=checkbox><p>Another</p>"))
+    taskbar.js(
+        "const box = document.querySelector('main input, input'); box.focus(); window.changed = 0;"
+        "document.addEventListener('input', () => { window.changed += 1; }); window.gone = new WeakRef(box)"
+    )
+    taskbar.keys(Keys.SPACE)
+    until(lambda: taskbar.js("return window.changed") == 1, "the box is ticked")
+    taskbar.js("document.querySelector('input').remove()")
+
+    def collected() -> bool:
+        taskbar.browser.execute_cdp_cmd("HeapProfiler.collectGarbage", {})
+        return bool(taskbar.js("return window.gone.deref() === undefined"))
+
+    until(collected, "the box is no longer in memory")
 
 
 def test_a_server_that_never_answers_again_leaves_the_offer(taskbar: TaskbarPage, stub: Stub) -> None:

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tests.browser import pages
-from tests.browser.stub_server import Answer, Stub, drop, refuse
-from tests.browser.taskbar_page import TaskbarPage
+from tests.browser.stub_server import MOUNT, Answer, Stub, drop, refuse
+from tests.browser.taskbar_page import ROOT, TaskbarPage
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.browser
@@ -39,6 +39,31 @@ def test_changes_arrive_without_being_asked_for(live: TaskbarPage, stub: Stub) -
     live.wait("failed")
     assert len(stub.requests("GET /state")) == reads
     assert live.errors() == []
+
+
+def test_a_tab_that_nobody_sees_draws_nothing_until_it_is_seen(live: TaskbarPage, stub: Stub) -> None:
+    live.visit()
+    live.open()
+    followed(stub)
+    stub.show(pages.running())
+    live.browser.switch_to.new_window("window")
+    live.visit()
+    live.open()
+    live.wait("running")
+    live.js(
+        "Object.defineProperty(document, 'visibilityState', {get: () => 'hidden', configurable: true});"
+        "document.dispatchEvent(new Event('visibilitychange')); window.drawn = 0; window.heard = 0;"
+        f"new MutationObserver(() => {{ window.drawn += 1; }}).observe({ROOT}, "
+        "{subtree: true, childList: true, characterData: true, attributes: true});"
+        f"new BroadcastChannel('pi-browser-taskbar:{MOUNT}').onmessage = ({{ data }}) => {{"
+        "if (data.kind === 'frame') window.heard += 1; };"
+    )
+    for number in range(5):
+        stub.task(output=f"Looking {number}")
+        until(lambda: live.js("return window.heard") > number, "the frame is here")  # noqa: B023
+    assert live.js("return window.drawn") == 0
+    live.js("delete document.visibilityState; document.dispatchEvent(new Event('visibilitychange'))")
+    live.says("[data-output]", "Looking 4")
 
 
 def test_eight_tabs_share_one_stream_and_all_follow(live: TaskbarPage, stub: Stub) -> None:
