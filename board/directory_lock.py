@@ -98,19 +98,21 @@ class DirectoryLock:
             raise Lost
 
     def give_back(self, nonce: str, *, tomb_stays: bool) -> None:
-        """Let go of the lock, if it is still ours."""
-        tomb = self._tomb(nonce)
-        try:
-            self.renew(nonce)
-            self._disk.rename(self._path, tomb)
-        except Lost:
-            return
-        except OSError as error:
-            if error.errno not in _TAKEN_AWAY:
-                self._given_up.add(nonce)
-            return
-        if not tomb_stays:
-            remove_tomb(self._disk, tomb)
+        """Let go of the lock, if it is still ours. Never raises."""
+        for _ in range(2):  # a lock that stays while its process lives on would stop everybody: one error is not enough
+            try:
+                self.renew(nonce)
+                self._disk.rename(self._path, self._tomb(nonce))
+            except Lost:
+                return
+            except OSError as error:
+                if error.errno in _TAKEN_AWAY:
+                    return
+            else:
+                if not tomb_stays:
+                    remove_tomb(self._disk, self._tomb(nonce))
+                return
+        self._given_up.add(nonce)
 
     def _bury(self) -> bool:
         """Take the folder away if its holder is dead; whether the name is free now."""

@@ -9,6 +9,7 @@ whatever this file system gives for it. Nothing here knows cards, and nothing he
 # ruff: noqa: PTH102, PTH104, PTH106, PTH108, PTH208
 from __future__ import annotations
 
+import contextlib
 import enum
 import errno
 import fcntl
@@ -169,7 +170,8 @@ def create_exclusively(disk: Disk, how: Creation, temp: str, target: str, reserv
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
         disk.rename(temp, target)
     finally:
-        disk.rmdir(reservation)
+        with contextlib.suppress(OSError):  # what stays is swept by the next writer
+            disk.rmdir(reservation)
     return Creation.RESERVE
 
 
