@@ -50,7 +50,9 @@ def status(root: Path) -> Said:
 def stop(root: Path) -> Said:
     """End the broker and its Pi.
 
-    A running task is interrupted; its prompt is shown again by the next broker.
+    A running task is interrupted, and everything that Pi has started ends with it; its prompt is shown again by the
+    next broker. When no task runs, programs that earlier tasks have left running in a session of their own (a
+    development server in the background, tmux) go on; end them yourself.
     """
     report = _end(root)
     if report is None:

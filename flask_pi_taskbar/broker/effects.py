@@ -58,6 +58,11 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class Dismiss(Stop):
+    """`Stop` one that is well and has nothing to do: what it left running on purpose stays (`daemons.py`)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Journal:
     """Put the admitted prompt on disk, durably. Answered by `journaled`; Pi gets the prompt only after that."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from flask_pi_taskbar.broker.effects import Answer, Effect, Journal, Result, Send, Settled, Spawn, Stop
+from flask_pi_taskbar.broker.effects import Answer, Dismiss, Effect, Journal, Result, Send, Settled, Spawn, Stop
 from flask_pi_taskbar.broker.journal import Journal as JournalFile
 from flask_pi_taskbar.broker.pi import Events, PiChild
 from flask_pi_taskbar.broker.reception import Settings
@@ -25,6 +25,7 @@ from flask_pi_taskbar.broker.session import Session, SessionConfig
 from flask_pi_taskbar.broker.shell import Shell
 from flask_pi_taskbar.contract import TaskRequest
 from flask_pi_taskbar.contract.snapshot import TaskStatus
+from flask_pi_taskbar.osdep.types import Process
 
 CENSUS_SECONDS = 2.0
 """How often a busy Pi's tree is looked at, so that what it started is known should Pi and broker both be killed."""
@@ -133,8 +134,10 @@ class Engine:
                         self._shell.own(self._write(self._disk.journal.end, task_id, status.value))
                 case Spawn(incarnation):
                     self._spawn(incarnation)
+                case Dismiss(incarnation):
+                    self._shell.own(self._stop(incarnation, PiChild.dismiss))
                 case Stop(incarnation):
-                    self._shell.own(self._stop(incarnation))
+                    self._shell.own(self._stop(incarnation, PiChild.stop))
         self._set_timer()
         self._changed()
 
@@ -207,12 +210,15 @@ class Engine:
             effects += self.session.record(incarnation, record, now)
         self._apply(effects)
 
-    async def _stop(self, incarnation: int) -> None:
+    async def _stop(self, incarnation: int, end: Callable[[PiChild], Awaitable[set[Process]]]) -> None:
         child = self._children.get(incarnation)
         if child is None or not await self._spawning[incarnation]:
             return
-        left = await child.stop()
-        self._shell.note("pi ended", child=child.process.pid if child.process else 0, left=len(left))
+        left = await end(child)
+        pid = child.process.pid if child.process else 0
+        self._shell.note("pi ended", child=pid, left=len(left), spared=len(child.spared))
+        if child.spared:
+            await self._write(self._disk.ledger.spare, child.marker)
         self._forget_child(incarnation)
         await self._write(self._disk.ledger.clear)
         self._apply(self.session.stopped(incarnation, self._loop.time()))

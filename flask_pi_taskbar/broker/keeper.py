@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from flask_pi_taskbar.broker.budget import Budget
 from flask_pi_taskbar.broker.child import Child, Life
-from flask_pi_taskbar.broker.effects import Effect, Spawn, Stop
+from flask_pi_taskbar.broker.effects import Dismiss, Effect, Spawn, Stop
 from flask_pi_taskbar.broker.timers import Timer, Timers
 from flask_pi_taskbar.broker.timing import Timing
 
@@ -70,12 +70,20 @@ class Keeper:
         self._effects.append(Spawn(self._incarnation))
 
     def stop(self, now: float) -> None:
+        """End the child, with everything that it has started."""
+        self._end(Stop, now)
+
+    def dismiss(self, now: float) -> None:
+        """End a child that is well and idle; what it has left running on purpose stays."""
+        self._end(Dismiss, now)
+
+    def _end(self, how: type[Stop], now: float) -> None:
         self._start_at = None
         self._timers.drop(Timer.START, Timer.PAUSE)
         if self.child and self.child.life is not Life.STOPPING:
             self.child.life = Life.STOPPING
             self._timers.arm(Timer.STOP, now + self._timing.stop)
-            self._effects.append(Stop(self.child.incarnation))
+            self._effects.append(how(self.child.incarnation))
 
     def cannot_stop(self, now: float) -> None:
         """The end of the child does not come. It still blocks the next start, but that is no longer waited for."""

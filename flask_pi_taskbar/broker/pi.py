@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from flask_pi_taskbar import osdep
+from flask_pi_taskbar.broker.daemons import left_on_purpose
 from flask_pi_taskbar.broker.reception import Settings
 from flask_pi_taskbar.broker.records import Fault, RecordReader
 from flask_pi_taskbar.osdep import processes
@@ -65,9 +66,10 @@ class PiChild:
         self.process: Process | None = None
         self.known: set[Process] = set()
         """Every member of the tree that a look has found so far."""
+        self.spared: set[Process] = set()
         self.settings = settings
         self._root = root
-        self._marker = marker
+        self.marker = marker
         self._events = events
         self._run = run
         self._loop = asyncio.get_running_loop()
@@ -82,7 +84,7 @@ class PiChild:
 
     async def spawn(self) -> None:
         """Start it. Raises `OSError` when there is no such program or it cannot be run."""
-        self._popen: subprocess.Popen[bytes] = await self._run(_popen, self.settings, self._root, self._marker)
+        self._popen: subprocess.Popen[bytes] = await self._run(_popen, self.settings, self._root, self.marker)
         pid = self._popen.pid
         self.process = Process(pid, osdep.start_of(pid) or "")
         self._stdin, self._stdout, self._errors = (
@@ -114,6 +116,15 @@ class PiChild:
         self.known |= fresh
         return bool(fresh)
 
+    async def dismiss(self) -> set[Process]:
+        """`stop`, but what was left running on purpose is left alone; it is in `spared` afterwards.
+
+        For one that is well and has no task: an orphaned tool of a task could not be told from a daemon.
+        """
+        assert self.process is not None
+        self.spared = await self._run(lambda: left_on_purpose(self.process, self._find()))
+        return await self.stop()
+
     async def stop(self) -> set[Process]:
         """End the whole tree: stdin closed, TERM to the group, a second, KILL to all. Returns what would not die.
 
@@ -127,9 +138,9 @@ class PiChild:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TERM_SECONDS):
                 await self._gone.wait()
-                for process in self.known:
+                for process in self.known - self.spared:
                     osdep.send_signal(process, signal.SIGTERM)
-                while any(processes.is_alive(process) for process in self.known):  # noqa: ASYNC110 - nobody tells us
+                while any(processes.is_alive(process) for process in self.known - self.spared):  # noqa: ASYNC110 - nobody tells us
                     await asyncio.sleep(_TREE_POLL)
         left: set[Process] = await self._run(processes.end, self._find)
         self._close()
@@ -141,7 +152,8 @@ class PiChild:
 
     def _find(self) -> set[Process]:
         groups = [self.process.pid] if self.process else []
-        return processes.members(self.members(), groups=groups, marker=self._marker)
+        found = processes.members(self.members(), groups=groups, marker=self.marker)
+        return found - processes.members(self.spared) if self.spared else found
 
     def _signal_group(self, number: int) -> None:
         assert self.process is not None

@@ -122,9 +122,10 @@ class Session(Transitions):
                 end = run.verdict() if run.is_cancelling else (TaskStatus.FAILED, texts.INTERRUPTED)
                 self._settle(run, *end)
             self._answer_reset(Result.UNAVAILABLE)
+            end_child = self._keeper.dismiss if self._phase is Phase.READY else self._keeper.stop
+            end_child(now)
             self._step(Step.CLOSE)
             self._view.forget_session(texts.BROKER_UNAVAILABLE)
-            self._keeper.stop(now)
         return self._done()
 
     # -- Inputs: clients ----------------------------------------------------------------------------------------

@@ -100,8 +100,8 @@ class Transitions:
         self._keeper.budget.lost_at_work()
         self._step(Step.LOSE)
         self._view.forget_session(texts.RESTARTING)
-        if not self._keeper.replace(now):
-            self._give_up()
+        self._keeper.dismiss(now)
+        self._start(now)
 
     def _renew(self, now: float) -> None:
         """Between tasks: a Pi without a model makes room for one whose environment may hold the key to it."""

@@ -128,6 +128,9 @@ class TestStop:
     def test_without_a_broker_it_succeeds(self, place: Place) -> None:
         assert as_json(place, "broker", "stop", "--project", str(place.root)) == (0, {"ok": True, "stopped": False})
 
+    def test_its_help_says_what_goes_on(self, place: Place) -> None:
+        assert "session of their own" in " ".join(pi_taskbar(place, "broker", "stop", "--help").stdout.split())
+
     def test_a_task_that_it_interrupts_is_shown_as_such(self, running: Place) -> None:
         client = running.clients[0]
         client.submit(task("hold this task"))

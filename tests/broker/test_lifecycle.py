@@ -251,6 +251,45 @@ class TestEnd:
             assert not is_held(directory)
         until(lambda: gone(place.pi()), "Pi has seen the end of its input")
 
+    def test_what_was_left_running_on_purpose_outlives_it_and_later_brokers(self, place: Place) -> None:
+        """… even one that is killed: what carries the marker of a dismissed Pi is nobody's leftover."""
+        script = (
+            "import os, sys\n"
+            "if os.fork() == 0:\n"
+            "    if os.fork():\n        os._exit(0)\n"
+            "    os.setsid()\n"
+            "    open(sys.argv[1], 'a').write(f'{os.getpid()}\\n')\n"
+            "    os.execlp('sleep', 'sleep', '543')\n"
+            "os.wait()\n"
+            "os.execv(sys.argv[2], sys.argv[2:])\n"
+        )
+        (place.base / "script.py").write_text(script)
+        pids, program = place.base / "pids", place.base / "pi-with-daemon"
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} {place.base}/script.py {pids} {PEER} "$@"\n')
+        program.chmod(0o755)
+
+        def daemons() -> list[int]:
+            return [int(line) for line in pids.read_text().split()]
+
+        client = place.client(executable=str(program))
+        try:
+            ready(client)
+            os.kill(broker := place.broker(), signal.SIGTERM)
+            until(lambda: gone(broker), "it has left")
+            ready(client)
+            assert [gone(pid) for pid in daemons()] == [False, False]
+            place.kill_broker()
+            ready(client)
+            assert [gone(pid) for pid in daemons()] == [False, True, False]
+            assert client.submit(task("hold this task")).result == "accepted"
+            os.kill(broker := place.broker(), signal.SIGTERM)
+            until(lambda: gone(broker), "it has left")
+            assert [gone(pid) for pid in daemons()] == [False, True, True]
+        finally:
+            for pid in daemons():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
     def test_a_new_broker_is_found_after_a_graceful_end(self, place: Place) -> None:
         client = place.client()
         ready(client)

@@ -20,6 +20,7 @@ from flask_pi_taskbar.broker.pi import POLICY, Events, PiChild, command, find_ex
 from flask_pi_taskbar.broker.reception import Settings
 from flask_pi_taskbar.broker.records import Fault, FaultKind
 from flask_pi_taskbar.osdep import processes
+from flask_pi_taskbar.osdep.types import Process
 from tests.broker.place import gone
 from tests.support.waiting import until
 
@@ -58,8 +59,14 @@ class Heard:
 Play = Callable[[PiChild, Heard], Awaitable[None]]
 
 
-def child_of(tmp_path: Path, code: str, play: Play, **environment: str) -> Heard:
-    """Run `code` as Pi, let `play` deal with it, end it. Nothing of its tree is left."""
+def child_of(
+    tmp_path: Path,
+    code: str,
+    play: Play,
+    end: Callable[[PiChild], Awaitable[set[Process]]] = PiChild.stop,
+    **environment: str,
+) -> Heard:
+    """Run `code` as Pi, let `play` deal with it, end it. Nothing of its tree is left but what was spared."""
     program = tmp_path / "pi"
     program.write_text(f"#!{sys.executable}\n{PRELUDE}{textwrap.dedent(code)}")
     program.chmod(0o755)
@@ -78,14 +85,20 @@ def child_of(tmp_path: Path, code: str, play: Play, **environment: str) -> Heard
         try:
             await play(child, heard)
         finally:
-            left = await child.stop()
+            left = await end(child)
         assert left == set()
+        spared.update(child.spared)
         return heard
 
+    spared: set[Process] = set()
     try:
         return asyncio.run(run())
     finally:
-        assert processes.members([], marker=marker) == set()
+        remaining = processes.members([], marker=marker)
+        for process in remaining:
+            osdep.send_signal(process, signal.SIGKILL)
+        until(lambda: not processes.members([], marker=marker), "the daemons are gone")
+        assert remaining == spared
 
 
 PRELUDE = """
@@ -94,6 +107,13 @@ def say(**record):
     sys.stdout.write(json.dumps(record) + "\\n"); sys.stdout.flush()
 def sleeper(code="import time; time.sleep(543)", **more):
     return subprocess.Popen([sys.executable, "-c", code], **more)
+DAEMON = "import os, time; os.fork() and os._exit(0); os.setsid(); os.fork(); "
+DAEMON += "print(os.getpid(), flush=True); time.sleep(543)"
+def daemon():  # two processes in a session of their own, the first without a parent
+    starter = sleeper(DAEMON, stdout=subprocess.PIPE)
+    pids = sorted(int(starter.stdout.readline()) for _ in range(2))
+    starter.wait()
+    return pids
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(543)"
 """
 
@@ -355,3 +375,49 @@ class TestStop:
         child_of(tmp_path, "sys.exit()", play)
         with pytest.raises(ChildProcessError):
             os.waitpid(pids[0], os.WNOHANG)
+
+
+class TestDismiss:
+    """`child_of` checks after each of these that only what was spared is left."""
+
+    TREE = """
+    tool = sleeper(start_new_session=True)
+    plain = sleeper("import os, time; os.fork() and os._exit(0); time.sleep(543)")
+    plain.wait()
+    say(daemons=daemon(), tool=tool.pid)
+    """
+
+    @staticmethod
+    async def once_ready(child: PiChild, heard: Heard) -> None:
+        await heard.until(lambda: heard.records)
+
+    def test_a_daemon_and_its_children_stay_and_nothing_else(self, tmp_path: Path) -> None:
+        alive: list[bool] = []
+
+        async def dismiss(child: PiChild) -> set[Process]:
+            left = await child.dismiss()
+            alive.extend(processes.is_alive(process) for process in child.spared)
+            spared.extend(sorted(process.pid for process in child.spared))
+            return left
+
+        spared: list[int] = []
+        code = f"{textwrap.dedent(self.TREE)}\nsys.stdin.read()"
+        (record,) = child_of(tmp_path, code, self.once_ready, dismiss).records
+        assert isinstance(record, dict)
+        assert (spared, alive) == (record["daemons"], [True, True])
+        assert gone(record["tool"])
+
+    def test_a_stop_ends_them_too(self, tmp_path: Path) -> None:
+        code = f"{textwrap.dedent(self.TREE)}\nsys.stdin.read()"
+        (record,) = child_of(tmp_path, code, self.once_ready).records
+        assert isinstance(record, dict)
+        assert all(gone(pid) for pid in [*record["daemons"], record["tool"]])
+
+    def test_where_pi_is_dead_nobody_can_tell_a_daemon_from_a_tool(self, tmp_path: Path) -> None:
+        async def play(child: PiChild, heard: Heard) -> None:
+            await heard.until(lambda: heard.exits)
+
+        code = f"{textwrap.dedent(self.TREE)}\nos._exit(1)"
+        (record,) = child_of(tmp_path, code, play, PiChild.dismiss).records
+        assert isinstance(record, dict)
+        assert all(gone(pid) for pid in [*record["daemons"], record["tool"]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flask_pi_taskbar.broker.effects import Result
+from flask_pi_taskbar.broker.effects import Dismiss, Result, Stop
 from flask_pi_taskbar.broker.records import Fault, FaultKind
 from flask_pi_taskbar.contract import texts
 from tests.session.worlds import MODEL, World
@@ -267,3 +267,27 @@ def test_idle_says_whether_the_broker_may_leave(reach, idle: bool) -> None:
     world = World()
     reach(world)
     assert world.session.idle is idle
+
+
+@pytest.mark.parametrize(
+    ("reach", "how"),
+    [
+        (lambda world: (world.until_ready(), world.do(world.session.close)), Dismiss),
+        (lambda world: (world.until_ready(model=None), world.reset()), Dismiss),
+        (lambda world: (world.until_ready(model=None), world.do(world.session.outdated)), Dismiss),
+        (lambda world: (world.until_working(), world.says("agent_settled"), world.do(world.session.close)), Dismiss),
+        (lambda world: (world.until_working(), world.do(world.session.close)), Stop),
+        (lambda world: (world.until_working(), world.cancel(), world.do(world.session.close)), Stop),
+        (lambda world: (world.until_working(), world.cancel(), world.advance(world.timing.abort)), Stop),
+        (lambda world: (world.until_working(), world.advance(1_800.0)), Stop),
+        (lambda world: (world.until_working(), world.exits()), Stop),
+        (lambda world: (world.until_ready(), world.exits()), Stop),
+        (lambda world: (world.until_ready(), world.reset(), world.do(world.session.close)), Stop),
+        (lambda world: (world.open(), world.spawned(), world.do(world.session.close)), Stop),
+    ],
+)
+def test_only_a_pi_that_is_well_and_idle_is_dismissed(reach, how: type[Stop]) -> None:
+    world = World()
+    reach(world)
+    (end,) = (effect for effect in world.log if isinstance(effect, Stop))
+    assert type(end) is how
