@@ -26,12 +26,13 @@ RAW: Final = "x-was"
 """The unknown field in which a rewrite keeps the raw values that could not be used."""
 
 
-def parse(data: bytes, file_id: int, mtime: Stamp | None = None) -> Card | Damaged:
+def parse(data: bytes, file_id: int, mtime: Stamp | None = None, *, limit: int = MAX_FILE_BYTES) -> Card | Damaged:
     """The card in the file `<file_id>.json`, or why it cannot be shown as one. Never raises.
 
-    `mtime` stands in for the times of a file that gives none (one written by hand).
+    `mtime` stands in for the times of a file that gives none (one written by hand). What is larger than `limit` is no
+    card.
     """
-    if len(data) <= MAX_FILE_BYTES:
+    if len(data) <= limit:
         try:
             card = _DECODER.decode(data)
         except (ValueError, RecursionError):  # every decoding error is a ValueError
@@ -42,7 +43,7 @@ def parse(data: bytes, file_id: int, mtime: Stamp | None = None) -> Card | Damag
         card_with_unknown = _with_unknown_fields(data, file_id)
         if card_with_unknown is not None:
             return card_with_unknown
-    return repair.read(data, file_id, mtime)
+    return repair.read(data, file_id, mtime, limit)
 
 
 def _with_unknown_fields(data: bytes, file_id: int) -> Card | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import random
 from collections.abc import Iterator
 from typing import Final, Protocol
 
@@ -86,6 +85,8 @@ def polls(clock: Clock, seconds: float) -> Iterator[None]:
         left = deadline - clock.monotonic()
         if left <= 0:
             return
+        import random  # only here: hardly any call has to wait
+
         clock.sleep(min(left, pause * random.uniform(0.5, 1.0)))  # noqa: S311 - only to keep waiters apart
         pause = min(pause * 1.5, LAST_POLL_SECONDS)
 

@@ -1,7 +1,9 @@
 """One line for every accepted write: what happened on this board, in order.
 
 The store appends under its lock, after the write. It is derived and may be deleted at any time: nothing is decided by
-it, and a line that cannot be written costs nobody's work. A line that a crash cut short is passed over.
+what it says, and a line that cannot be written costs nobody's work. A line that a crash cut short is passed over. Only
+its growth is used: by it a running process notices a write that falls into the same tick of the file system's clock as
+its own (`Index.unmoved`), which a missing line lets it notice later.
 """
 
 from __future__ import annotations

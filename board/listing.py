@@ -103,7 +103,7 @@ def find_card(card_id: int, world: World, action: Action) -> Card:
     if isinstance(entry, Card):
         return entry
     if isinstance(entry, Damaged):
-        message = f"{entry.name} cannot be read as a card: {entry.why}. Repair the file, or set it aside on the page."
+        message = f"{entry.name} cannot be read as a card: {entry.why}. Repair it, or move it away."
         raise Refusal(Code.DAMAGED, message, action=action, card=entry, details={"name": entry.name, "why": entry.why})
     message = f"There is no #{card_id}; list shows the cards that there are."
     raise Refusal(Code.NO_SUCH_CARD, message, action=action, details={"card": card_id}, next=[{"action": "list"}])

@@ -6,6 +6,7 @@ card, under a number that nobody has, and is never changed: reading it moves it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -96,6 +97,17 @@ def forget_old(disk: Disk, layout: Layout, session_id: str) -> None:
     seen = f"{layout.inbox_of(session_id)}/{_SEEN}"
     for number in numbers(disk, seen)[:-KEPT]:
         remove_if_there(disk, f"{seen}/{number}.json")
+
+
+def folders(disk: Disk, layout: Layout) -> Iterator[str]:
+    """Every folder that letters are in, unread and read."""
+    try:
+        inboxes = disk.names(layout.inbox)
+    except FileNotFoundError:
+        return
+    for name in inboxes:
+        yield f"{layout.inbox}/{name}"
+        yield f"{layout.inbox}/{name}/{_SEEN}"
 
 
 def numbers(disk: Disk, folder: str) -> list[int]:

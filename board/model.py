@@ -18,6 +18,8 @@ from flask_pi_taskbar.board.stamps import EPOCH, Stamp
 VERSION: Final = 1
 MAX_ID: Final = 2**31 - 1
 MAX_FILE_BYTES: Final = 512 * 1024
+MAX_COPY_BYTES: Final = MAX_FILE_BYTES + 4096
+"""The copy of a dropped card has room for who dropped it and when, so that a full card can be dropped too."""
 MAX_TITLE: Final = 120
 MAX_PATHS: Final = 20
 MAX_PATH: Final = 200

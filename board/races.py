@@ -1,8 +1,8 @@
 """Races between real processes on one store, and what must be true of the board afterwards.
 
-`torture` runs them on the user's own disk and the tests on every level. A race starts its workers at one instant, may kill
-some of them in the middle, and then holds what every worker was told against what is on the disk: nothing acknowledged
-may be lost, no two writes may have passed each other.
+`torture` runs them on the user's own disk and the tests on every level. A race starts its workers at one instant, may
+kill some of them in the middle, and then holds what every worker was told against what is on the disk: nothing
+acknowledged may be lost, no two writes may have passed each other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from flask_pi_taskbar.board.directory_lock import DEAD_AFTER_SECONDS
 from flask_pi_taskbar.board.faults import LEVELS
 from flask_pi_taskbar.board.identity import session
 from flask_pi_taskbar.board.links import arrow, graph
-from flask_pi_taskbar.board.model import MAX_NOTES, Card, Damaged, Lane, NoteKind
+from flask_pi_taskbar.board.model import MAX_NOTES, Card, Lane, NoteKind
 from flask_pi_taskbar.board.reading import Reading
 from flask_pi_taskbar.board.refusal import Code
 from flask_pi_taskbar.board.store import Store

@@ -15,7 +15,7 @@ from flask_pi_taskbar.board.card import parse
 from flask_pi_taskbar.board.filesystem import Disk, read_regular
 from flask_pi_taskbar.board.index import Index, Snapshot
 from flask_pi_taskbar.board.layout import Layout
-from flask_pi_taskbar.board.model import MAX_FILE_BYTES, MAX_ID, Actor, Card, Entry, Session
+from flask_pi_taskbar.board.model import MAX_COPY_BYTES, MAX_ID, Actor, Card, Entry, Session
 from flask_pi_taskbar.board.names import classify
 from flask_pi_taskbar.board.sessions import Roster
 from flask_pi_taskbar.board.world import World
@@ -53,10 +53,10 @@ class Surroundings:
         """The last contents of dropped cards."""
         for name in self._names(self._layout.dropped):
             try:
-                _, data = read_regular(self._disk, f"{self._layout.dropped}/{name}", MAX_FILE_BYTES)
+                _, data = read_regular(self._disk, f"{self._layout.dropped}/{name}", MAX_COPY_BYTES)
             except OSError:
                 continue
-            entry = parse(data, classify(name).number) if data else None
+            entry = parse(data, classify(name).number, limit=MAX_COPY_BYTES) if data else None
             if isinstance(entry, Card):
                 yield entry
 

@@ -51,9 +51,9 @@ def damaged(data: bytes, file_id: int | None, why: str, *, name: str | None = No
     return Damaged(id=file_id, name=name or f"{file_id}.json", why=why, size=len(data), head=head_of(data), newer=newer)
 
 
-def read(data: bytes, file_id: int, mtime: Stamp | None) -> Card | Damaged:
+def read(data: bytes, file_id: int, mtime: Stamp | None, limit: int = MAX_FILE_BYTES) -> Card | Damaged:
     """The card in these bytes, as far as it can be saved."""
-    raw = _object(data)
+    raw = _object(data, limit)
     if isinstance(raw, str):
         return damaged(data, file_id, raw)
     fields = _Fields(raw)
@@ -109,9 +109,9 @@ def _card(fields: _Fields, file_id: int, version: int, title: str, status: Lane,
     return card
 
 
-def _object(data: bytes) -> dict[str, object] | str:
-    if len(data) > MAX_FILE_BYTES:
-        return f"it is larger than {MAX_FILE_BYTES // 1024} KiB"
+def _object(data: bytes, limit: int) -> dict[str, object] | str:
+    if len(data) > limit:
+        return f"it is larger than {limit // 1024} KiB"
     if not data.strip():
         return "it is empty"
     if not data.strip(b"\0"):

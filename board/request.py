@@ -6,8 +6,7 @@ tool cannot disagree about what a field means. It refuses with 422 codes only an
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -132,7 +131,7 @@ def _choice(kind: type[Lane] | type[Priority]) -> Callable[[object, str], object
             return kind(value)  # type: ignore[arg-type]
         except ValueError:
             words = [member.value for member in kind]
-            near = difflib.get_close_matches(str(value)[:40], words, 1)
+            near = _nearest(str(value), words)
             hint = f" Did you mean {near[0]}?" if near else ""
             raise text.bad(field, f"{field} must be one of {', '.join(words)}.{hint}", valid=words) from None
 
@@ -245,7 +244,7 @@ def _action(action: object) -> Action:
     if isinstance(action, str):
         if action in valid:
             return Action(action)
-        near = difflib.get_close_matches(action[:40], valid, 1)
+        near = _nearest(action, valid)
         meant = _ALIASES.get(action.lower()) or (near[0] if near else None)
         hint = f" Use {meant}." if meant else ""
         message = f"There is no action {action[:40]!r}.{hint} Valid: {', '.join(valid)}."
@@ -255,13 +254,20 @@ def _action(action: object) -> Action:
 
 
 def _unknown_field(action: Action, name: str, valid: list[str]) -> Refusal:
-    near = difflib.get_close_matches(name[:40], valid, 1)
+    near = _nearest(name, valid)
     meant = _FIELD_ALIASES.get(name)
     meant = meant if meant in valid else (near[0] if near else None)
     hint = f" Did you mean {meant}?" if meant else ""
     takes = ", ".join(valid) if valid else "no fields"
     details: dict[str, object] = {"valid": valid} | ({"nearest": meant} if meant else {})
     return text.bad(name[:40], f"{action} has no field {name[:40]!r}.{hint} It takes {takes}.", **details)
+
+
+def _nearest(word: str, valid: Sequence[str]) -> list[str]:
+    """The valid word that this one is nearly spelled like, if there is one."""
+    from difflib import get_close_matches  # only here: most calls are spelled right
+
+    return get_close_matches(word[:40], valid, 1)
 
 
 def _tell(action: Action, refusal: Refusal) -> Refusal:

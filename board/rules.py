@@ -180,7 +180,7 @@ def _on_card(request: Request, actor: Actor, card: Card, world: World, now: date
     if outcome.effect is Effect.KEEP:
         return Change(action=request.action, write=Write.NOTHING, card=card)
     if outcome.effect is Effect.REMOVE:
-        gone = with_raw_kept(effects.removed(card, actor, now))
+        gone = _removed(request, actor, card, now)
         return Change(action=request.action, write=Write.DROP, card=gone, extra={"dropped": card.id})
     if outcome.effect is Effect.REWRITE and request.depends_on is not None:
         new = [card_id for card_id in request.depends_on if card_id not in card.depends_on]
@@ -265,6 +265,21 @@ def _fitting(case: wording.Case, card: Card) -> Card:
     message = f"#{card.id} is full ({limit} at most); nothing was dropped to make room. Go on in a new card."
     details: dict[str, object] = {"notes": len(case.card.notes), "limit": MAX_NOTES if full else MAX_FILE_BYTES}
     raise Refusal(Code.CARD_FULL, message, action=case.action, card=case.card, details=details)
+
+
+def _removed(request: Request, actor: Actor, card: Card, now: datetime) -> Card:
+    """The copy that a drop leaves; refused where undo would find no room for the card that it brings back."""
+    copy = with_raw_kept(effects.removed(card, actor, now))
+    if too_large(copy) and too_large(_brought_back(copy, actor, now)):
+        message = f"#{card.id} is too full to be dropped: undo could not bring it back. Move its file away instead."
+        raise Refusal(Code.CARD_FULL, message, action=request.action, card=card, details={"limit": MAX_FILE_BYTES})
+    return copy
+
+
+def _brought_back(copy: Card, actor: Actor, now: datetime) -> Card:
+    """The card that undo makes of a dropped one's copy; the history entry gives way."""
+    card = effects.restored(copy, actor, now)
+    return effects.without_history(card) if too_large(card) and len(card.notes) > len(copy.notes) else card
 
 
 def too_large(card: Card) -> bool:
@@ -382,4 +397,4 @@ def _undo(request: Request, actor: Actor, world: World, now: datetime) -> Change
     if taken is not None:
         message = f"#{card.id} exists again as another file, so the dropped card cannot come back under its number."
         raise Refusal(Code.NOTHING_TO_DO, message, action=request.action, card=taken)
-    return Change(action=request.action, write=Write.RESTORE, card=effects.restored(card, actor, now))
+    return Change(action=request.action, write=Write.RESTORE, card=_brought_back(card, actor, now))

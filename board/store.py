@@ -28,7 +28,7 @@ from flask_pi_taskbar.board.identity import seat
 from flask_pi_taskbar.board.index import Index
 from flask_pi_taskbar.board.layout import Layout
 from flask_pi_taskbar.board.lock import WAIT_SECONDS, Held, StoreLock
-from flask_pi_taskbar.board.model import MAX_FILE_BYTES, MAX_ID, Actor, ActorKind, Card, Damaged, Entry
+from flask_pi_taskbar.board.model import MAX_COPY_BYTES, MAX_FILE_BYTES, MAX_ID, Actor, ActorKind, Card, Damaged, Entry
 from flask_pi_taskbar.board.reader import Seen
 from flask_pi_taskbar.board.reading import Live, Reading, Surroundings
 from flask_pi_taskbar.board.refusal import Code, Refusal
@@ -107,9 +107,16 @@ class Store:
         layout = self.layout
         total = sum(known.signature.size for known in self._index.glance().known.values())
         for folder in (layout.root, layout.dropped, layout.damaged, layout.sessions):
-            with contextlib.suppress(FileNotFoundError):
-                total += sum(found.st_size for _, found in self.disk.scan(folder) if stat.S_ISREG(found.st_mode))
+            total += sum(found.st_size for found in self._files(folder))
+        for letters in mail.folders(self.disk, layout):
+            total += sum(found.st_size for found in self._files(letters))
         return total
+
+    def _files(self, folder: str) -> list[os.stat_result]:
+        try:
+            return [found for _, found in self.disk.scan(folder) if stat.S_ISREG(found.st_mode)]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
 
     def holder(self) -> Holder | None:
         """Who holds the lock at this moment, as far as it says."""
@@ -207,7 +214,7 @@ class Store:
                     commit.replace(path, _fitting(card), before)
                 case Write.DROP:
                     copy = self.layout.dropped_card(card.id)
-                    commit.replace(copy, serialize(card), self._bytes_at(copy))
+                    commit.replace(copy, serialize(card), self._copy_at(copy))
                     commit.settle()
                     commit.remove(path, before)
                 case Write.RESTORE:
@@ -235,7 +242,7 @@ class Store:
             message = f"#{card.id} exists again as another file, so the dropped card cannot come back under its number."
             raise Refusal(Code.NOTHING_TO_DO, message) from None
         path = self.layout.dropped_card(card.id)
-        before = self._bytes_at(path)
+        before = self._copy_at(path)
         if before is not None:
             commit.remove(path, before)
 
@@ -247,9 +254,10 @@ class Store:
             raise Refusal(Code.BUSY, message, card=None if seen is None else seen.entry)
         return seen.data
 
-    def _bytes_at(self, path: str) -> bytes | None:
+    def _copy_at(self, path: str) -> bytes | None:
+        """What the copy of a dropped card holds, if there is one."""
         try:
-            return read_regular(self.disk, path, MAX_FILE_BYTES)[1]
+            return read_regular(self.disk, path, MAX_COPY_BYTES)[1]
         except FileNotFoundError:
             return None
 

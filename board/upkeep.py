@@ -9,14 +9,11 @@ from __future__ import annotations
 import contextlib
 import stat
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from flask_pi_taskbar.board.directory_lock import remove_tomb
 from flask_pi_taskbar.board.filesystem import Disk, exists, remove_if_there
 from flask_pi_taskbar.board.layout import Layout
-
-if TYPE_CHECKING:
-    pass
 
 TOMB_SECONDS: Final = 600
 """So long may a process believe that a folder lock is dead; and so old must a temporary file be where only a folder is

@@ -1,7 +1,7 @@
-"""`wait` and `why`: the two questions about one card that are neither a list nor a write.
+"""`wait`: the question about one card that is answered only when the card has moved.
 
-Command line and tool ask them. `wait` sleeps between looks at one file, so that an agent need not poll; `why` says what
-keeps a card where it is and what the caller could do with it. Both take no lock and change nothing.
+Command line and tool ask it. It sleeps between looks at one file, so that an agent need not poll; it takes no lock and
+changes nothing.
 """
 
 from __future__ import annotations
@@ -11,27 +11,15 @@ from datetime import datetime
 from typing import Final
 
 from flask_pi_taskbar.board import wording
-from flask_pi_taskbar.board.links import graph, open_dependencies
 from flask_pi_taskbar.board.model import Actor, Card, Entry, Lane
 from flask_pi_taskbar.board.plain import as_json
 from flask_pi_taskbar.board.ranking import claimable
-from flask_pi_taskbar.board.reason import reason
-from flask_pi_taskbar.board.refusal import Call, Code, Refusal
+from flask_pi_taskbar.board.refusal import Code, Refusal
 from flask_pi_taskbar.board.request import Action, Request, read_request
-from flask_pi_taskbar.board.rules import legal
 from flask_pi_taskbar.board.store import Store
 
 LOOK_SECONDS: Final = 0.1
 """A tenth of a second is at once for whoever waits, and ten looks at one file in a second cost nothing."""
-
-_CALLS: Final = (
-    (Action.CLAIM, "-"),
-    (Action.MOVE, Lane.DOING),
-    (Action.MOVE, Lane.DONE),
-    (Action.MOVE, Lane.BLOCKED),
-    (Action.RELEASE, "-"),
-    (Action.RECLAIM, "-"),
-)
 
 
 def wait(
@@ -70,35 +58,6 @@ def wait(
             details = {"until": until, "seconds": round(waited, 3)}
             raise Refusal(Code.WAITING, message, action=request.action, card=entry, details=details)
         store.clock.sleep(LOOK_SECONDS if seconds is None else min(LOOK_SECONDS, max(0.001, seconds - waited)))
-
-
-def why(store: Store, fields: Mapping[str, object], actor: Actor, *, now: datetime) -> dict[str, object]:
-    """Why the card is where it is, what it waits for, what waits for it, and what the caller could do. Raises
-    `Refusal`."""
-    request = read_request(Action.WHY, fields)
-    world = store.live(now)
-    card = world.get(request.number)
-    if card is None:
-        raise _gone(request)
-    if not isinstance(card, Card):
-        raise wording.unreadable(request, card)
-    _, waits_on = wording.waiting_for(open_dependencies(card, world), world)
-    calls: list[Call] = []
-    for action, target in _CALLS:
-        if target != card.lane and legal(action, card, actor.id, world, str(target)):
-            status = {"status": str(target)} if action is Action.MOVE else {}
-            calls.append({"action": action.value, "card": card.id, **status})
-    return {
-        "ok": True,
-        "action": "why",
-        "card": as_json(card),
-        "reason": reason(card, world).text,
-        "waitsOn": waits_on,
-        "claimable": claimable(card, actor.id, world),
-        "frees": graph(world.cards()).frees.get(card.id, 0),
-        "neededBy": sorted(other.id for other in world.dependents(card.id) if other.lane is not Lane.DONE),
-        "next": calls,
-    }
 
 
 def _gone(request: Request) -> Refusal:

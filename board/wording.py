@@ -255,7 +255,5 @@ def unreadable(request: Request, entry: Card | Damaged) -> Refusal:
         message = f"{name} was written by a newer board and is read-only here; update flask-pi-taskbar to change it."
         return Refusal(Code.NEWER, message, action=request.action, card=entry)
     why = entry.why if isinstance(entry, Damaged) else "unreadable"
-    message = (
-        f"{name} cannot be read as a card: {why}. Repair the file, or set it aside on the page; nothing was changed."
-    )
+    message = f"{name} cannot be read as a card: {why}. Repair it, or move it away; nothing was changed."
     return Refusal(Code.DAMAGED, message, action=request.action, card=entry, details={"name": name, "why": why})

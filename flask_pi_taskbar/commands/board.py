@@ -276,6 +276,7 @@ board: Any = _Board(
     short_help="The board of features that all sessions of this repository share.",
     help="""The board of features that all sessions of this repository share.
 
-    Every worktree of a repository has the same board. Exit codes: 0 done, 2 wrong usage, 3 refused by the board's
-    rules, 4 no such card, 5 busy (try again), 6 unreadable card, 8 the store cannot be written.""",
+    Every worktree of a repository has the same board. Exit codes: 0 done, 1 a defect of ours, 2 wrong usage, 3 refused
+    by the board's rules, 4 no such card, 5 busy (try again), 6 unreadable card, 8 the store cannot be written,
+    130 Ctrl-C.""",
 )

@@ -10,7 +10,6 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final
 
@@ -161,6 +160,8 @@ def refusal_of(error: click.UsageError, command: click.Command, path: str) -> Re
     details: dict[str, object] = {"valid": options}
     ctx = error.ctx or click.Context(command)
     if isinstance(error, click.NoSuchOption):
+        from difflib import get_close_matches  # here and below: most calls are spelled right
+
         near = get_close_matches(error.option_name, options, 1)
         message = f"{command.name} has no option {error.option_name}."
         message += f" Did you mean {near[0]}?" if near else f" It takes {', '.join(options)}."
@@ -189,6 +190,8 @@ def unknown_action(group: click.Group, name: str | None, program: str) -> Refusa
 
 def _meant(group: click.Group, name: str, program: str) -> str | None:
     """What was meant: a call of this group that is nearly spelled so, one of another group, or an alias."""
+    from difflib import get_close_matches
+
     typo = get_close_matches(name[:40], group.commands, 1, 0.8)
     if typo:
         return f"{program} {group.name} {typo[0]}"

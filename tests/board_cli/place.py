@@ -135,7 +135,7 @@ class Terminal:
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         env = {name: value for name, value in env.items() if name not in ("COLUMNS", "LINES")} | {
-            "TERM": env.get("TERM") if env.get("TERM") == "dumb" else "xterm-256color"
+            "TERM": "dumb" if env.get("TERM") == "dumb" else "xterm-256color"
         }
         self.process = subprocess.Popen(
             [sys.executable, "-c", _IN_TERMINAL, *command],

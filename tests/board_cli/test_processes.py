@@ -228,6 +228,20 @@ def test_no_command_imports_flask(place: Place, words: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_note_loads_nothing_that_only_a_mistake_or_a_wait_needs(place: Place) -> None:
+    place.do("add", title="T")
+    code = (
+        "import sys, atexit\n"
+        "atexit.register(lambda: print(sorted({'difflib', 'random'} & {*sys.modules})))\n"
+        "from flask_pi_taskbar.cli import main\nsys.argv = ['pi-taskbar', *sys.argv[1:]]\nmain()"
+    )
+    words = ["board", "note", "1", "x"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=place.root, env=place.env, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines() == ["note: #1 todo 0s  T", "[]"]
+
+
 def test_the_broker_command_imports_no_board_and_the_board_no_broker(place: Place) -> None:
     code = (
         "import sys, atexit\n"

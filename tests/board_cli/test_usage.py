@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
+from flask_pi_taskbar.board.refusal import Code
 from flask_pi_taskbar.cli import group
 from flask_pi_taskbar.commands.board import CALLS as BOARD
 from flask_pi_taskbar.commands.team import CALLS as TEAM
@@ -135,6 +136,14 @@ def test_help_is_there_at_every_level(words: list[str]) -> None:
     said = CliRunner().invoke(group, [*words, "--help"], prog_name="pi-taskbar")
     assert said.exit_code == 0
     assert said.stdout.startswith(f"Usage: pi-taskbar {' '.join(words)}")
+
+
+def test_the_help_of_the_board_names_every_exit_code_that_a_call_can_end_with() -> None:
+    words = " ".join(CliRunner().invoke(group, ["board", "--help"], prog_name="pi-taskbar").stdout.split())
+    told = words.partition("Exit codes: ")[2].partition(".")[0]
+    not_here = {code.exit for code in (Code.READ_ONLY, Code.NO_TOKEN, Code.WRONG_HOST, Code.CROSS_SITE)}
+    expected = {0, 1, 130} | {code.exit for code in Code} - not_here
+    assert {int(one.split()[0]) for one in told.split(", ")} == expected
 
 
 def test_a_mistyped_family_is_answered_with_the_nearest() -> None:

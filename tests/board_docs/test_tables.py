@@ -166,6 +166,7 @@ def test_the_table_of_limits_has_the_bounds_of_the_code() -> None:
         "query": f"at most {model.MAX_QUERY}",
         "number of a card": f"1 to {model.MAX_ID}",
         "file of a card": f"{model.MAX_FILE_BYTES} bytes",
+        "copy of a dropped card": f"{model.MAX_COPY_BYTES} bytes",
         "numbers tried for a new card": f"{store.ID_ATTEMPTS}",
         "wait for the lock": f"{lock.WAIT_SECONDS:.0f} s",
         "second looks at a damaged file": f"{reader.AGAIN}, {reader.AGAIN_SECONDS * 1000:.0f} ms apart",

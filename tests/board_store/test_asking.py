@@ -1,4 +1,4 @@
-"""The questions around the cards: `wait`, `why`, the facts for doctor, and the page's note."""
+"""The questions around the cards: `wait`, `why`, the facts for doctor and status, and the page's note."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from flask_pi_taskbar.board import note
+from flask_pi_taskbar.board.bus import Bus
+from flask_pi_taskbar.board.explain import explain
 from flask_pi_taskbar.board.facts import facts
 from flask_pi_taskbar.board.faults import NoFlock, NoLinks
 from flask_pi_taskbar.board.filesystem import Disk
+from flask_pi_taskbar.board.model import Actor
 from flask_pi_taskbar.board.plain import as_json
 from flask_pi_taskbar.board.refusal import Code, Refusal
-from flask_pi_taskbar.board.waiting import wait, why
+from flask_pi_taskbar.board.request import Action, read_request
+from flask_pi_taskbar.board.waiting import wait
 from tests.board_store.boards import ANN, BOB, NOW, Board, FakeClock, everything
 
 
@@ -123,17 +127,22 @@ def test_waiting_takes_no_lock_and_writes_nothing(board: Board) -> None:
     assert before["tmp"] == after["tmp"]
 
 
+def why(board: Board, card: int, actor: Actor) -> dict[str, object]:
+    world = board.store.live(NOW)
+    return explain(read_request(Action.WHY, {"card": card}), actor, world, NOW).as_dict(actor, world)
+
+
 def test_why_names_what_a_card_waits_for_and_what_can_be_done(board: Board) -> None:
     board.add("First")
     board.add("Second", dependsOn=[1])
     board.add("Third", dependsOn=[2])
     board.bob("claim", 1)
-    answer = why(board.store, {"card": 2}, ANN, now=NOW)
+    answer = why(board, 2, ANN)
     assert (answer["claimable"], answer["reason"]) == (False, "waits on #1 (doing, bob)")
     assert answer["waitsOn"] == [{"id": 1, "status": "doing", "owner": "bob"}]
     assert (answer["neededBy"], answer["frees"]) == ([3], 1)
     assert {"action": "claim", "card": 2} not in answer["next"]  # type: ignore[operator]
-    mine = why(board.store, {"card": 1}, BOB, now=NOW)
+    mine = why(board, 1, BOB)
     assert {"action": "move", "card": 1, "status": "done"} in mine["next"]  # type: ignore[operator]
 
 
@@ -142,7 +151,7 @@ def test_why_of_nothing_and_of_damage(board: Board) -> None:
     board.by_hand("7.json", b"{")
     for card, code in ((9, Code.NO_SUCH_CARD), (7, Code.DAMAGED)):
         with pytest.raises(Refusal) as caught:
-            why(board.store, {"card": card}, ANN, now=NOW)
+            why(board, card, ANN)
         assert caught.value.code is code
 
 
@@ -165,6 +174,22 @@ def test_the_facts_name_the_level_and_everything_odd(disk: Disk, level: int, tmp
     assert found["sessions"] == 1
     assert found["holder"] is None
     assert int(str(found["bytes"])) > board.file("1.json").stat().st_size
+
+
+def test_the_size_of_a_store_is_that_of_all_its_files(board: Board) -> None:
+    board.add()
+    board.add()
+    board.ann("drop", 2)
+    board.by_hand("7.json", b"{")
+    board.store.set_aside("7.json", ANN, now=NOW)
+    board.bob("note", 1, text="here")
+    for _ in range(2):
+        board.ann("handoff", 1, label="bob")
+        assert Bus(board.store).inbox(BOB, now=NOW)["mail"]
+    board.ann("handoff", 1, label="bob")
+    (board.path / "inbox" / ".DS_Store").touch()
+    assert [path.parent.name for path in (board.path / "inbox").rglob("*.json")].count("seen") == 2
+    assert board.store.size() == sum(path.stat().st_size for path in board.path.rglob("*") if path.is_file())
 
 
 def test_the_facts_say_why_nothing_can_be_written(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from flask_pi_taskbar.board.explain import explain
 from flask_pi_taskbar.board.faults import WatchedDisk
+from flask_pi_taskbar.board.listing import take_list
 from flask_pi_taskbar.board.model import MAX_FILE_BYTES, Damaged
-from flask_pi_taskbar.board.refusal import Code
+from flask_pi_taskbar.board.refusal import Code, Refusal
+from flask_pi_taskbar.board.request import read_request
+from flask_pi_taskbar.board.rules import decide
 from tests.board_store.boards import ANN, BOB, NOW, Board, everything
 
 
@@ -46,6 +50,20 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
 
 def damaged(board: Board) -> dict[str, Damaged]:
     return {entry.name: entry for entry in board.store.read_all(NOW).damaged()}
+
+
+@pytest.mark.parametrize("action", ["claim", "note", "list", "why"])
+def test_a_refusal_says_what_can_be_done_about_the_file(action: str, board: Board) -> None:
+    board.add()
+    board.by_hand("7.json", b"")
+    world = board.store.live(NOW)
+    request = read_request(action, {"card": 7} | ({"text": "x"} if action == "note" else {}))
+    answer: Callable[..., object] = take_list if action == "list" else explain if action == "why" else decide
+    with pytest.raises(Refusal) as caught:
+        answer(request, ANN, world, NOW)
+    said = "7.json cannot be read as a card: it is empty. Repair it, or move it away"
+    assert (caught.value.code, caught.value.message.startswith(said)) == (Code.DAMAGED, True)
+    assert "page" not in caught.value.message
 
 
 @pytest.mark.parametrize("kind", sorted(BROKEN))

@@ -11,12 +11,13 @@ import pytest
 
 from flask_pi_taskbar.board.bus import Bus
 from flask_pi_taskbar.board.card import etag
+from flask_pi_taskbar.board.explain import explain
 from flask_pi_taskbar.board.facts import facts
 from flask_pi_taskbar.board.faults import Counted, WatchedDisk
 from flask_pi_taskbar.board.reader import FRESH_NS
+from flask_pi_taskbar.board.request import Action, read_request
 from flask_pi_taskbar.board.rollup import take_round
 from flask_pi_taskbar.board.store import Store
-from flask_pi_taskbar.board.waiting import why
 from tests.board_store.boards import ANN, BOB, NOW, Board, CoarseTimes, everything
 from tests.support.waiting import until
 
@@ -43,7 +44,7 @@ def test_no_read_writes_anything(board: Board) -> None:
     fresh.glance(NOW)
     fresh.live(NOW).get(1)
     fresh.read(1)
-    why(fresh, {"card": 2}, ANN, now=NOW)
+    explain(read_request(Action.WHY, {"card": 2}), ANN, fresh.live(NOW), NOW)
     Bus(fresh).roster(NOW)
     Bus(fresh).unread(BOB.id)
     Bus(fresh).inbox(ANN, now=NOW)

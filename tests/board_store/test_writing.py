@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from flask_pi_taskbar.board import journal
+from flask_pi_taskbar.board.card import parse, serialize
 from flask_pi_taskbar.board.faults import FailAt, WatchedDisk
 from flask_pi_taskbar.board.filesystem import Disk
 from flask_pi_taskbar.board.lock import WAIT_SECONDS
-from flask_pi_taskbar.board.model import MAX_FILE_BYTES
+from flask_pi_taskbar.board.model import MAX_COPY_BYTES, MAX_FILE_BYTES, Card
 from flask_pi_taskbar.board.refusal import Code, Refusal
 from flask_pi_taskbar.board.store import Store
 from tests.board_store.boards import ANN, BOB, NOW, Board, FakeClock, everything, later, number_of
@@ -149,6 +150,42 @@ def test_undo_brings_back_the_last_drop_under_its_number(board: Board) -> None:
     assert [note.kind for note in card.notes] == ["add", "undo"]
     assert not list((board.path / "dropped").iterdir())
     assert board.code(ANN, "undo") is Code.NOTHING_TO_DO
+
+
+def test_a_card_that_fills_its_file_can_be_dropped_and_brought_back(board: Board) -> None:
+    board.add("Full")
+    plain = json.loads(board.file("1.json").read_text())
+    room = MAX_FILE_BYTES - board.file("1.json").stat().st_size - 40
+    full = serialize(parse_card(json.dumps(plain | {"x-filler": "f" * room}).encode()))
+    assert MAX_FILE_BYTES - 60 < len(full) <= MAX_FILE_BYTES
+    board.by_hand("1.json", full)
+    for _ in range(2):
+        board.ann("drop", 1)
+        copy = board.path / "dropped" / "1.json"
+        assert MAX_FILE_BYTES < copy.stat().st_size <= MAX_COPY_BYTES
+        assert number_of(board.ann("undo")) == 1
+        assert not copy.exists()
+    card = board.card(1)
+    assert (card.rev, len(str(card.unknown["x-filler"]))) == (3, room)
+
+
+def test_a_card_that_undo_could_not_bring_back_is_not_dropped(board: Board) -> None:
+    board.add()
+    plain = json.loads(board.file("1.json").read_text())
+    tight = json.dumps(plain | {"x-numbers": [1] * 130_000}, separators=(",", ":")).encode()
+    assert len(tight) < MAX_FILE_BYTES < len(serialize(parse_card(tight)))
+    board.by_hand("1.json", tight)
+    refusal = board.refused(ANN, "drop", 1)
+    assert refusal.code is Code.CARD_FULL
+    assert "undo could not bring it back" in refusal.message
+    assert board.file("1.json").read_bytes() == tight
+    assert not list((board.path / "dropped").iterdir())
+
+
+def parse_card(data: bytes) -> Card:
+    card = parse(data, 1)
+    assert isinstance(card, Card)
+    return card
 
 
 def test_undo_is_possible_for_a_day_and_while_the_number_is_free(board: Board) -> None:
