@@ -97,15 +97,17 @@ class BrokerClient:
 
     def submit(self, task: TaskRequest) -> Reply:
         """Hand over a task: `accepted` (it is recorded and goes to Pi), `busy`, or `unavailable`."""
-        return self._mutate(wire.Submit(id=0, task=encode_task(task)), CALL_SECONDS)
+        deadline = time.monotonic() + CALL_SECONDS
+        return self._mutate(wire.Submit(id=0, task=encode_task(task), expires=deadline), deadline)
 
     def cancel(self, task_id: str) -> Reply:
         """Stop a task: `accepted`, `cancelled` (it already is), `not_found`, `not_cancellable`, `unavailable`."""
-        return self._mutate(wire.Cancel(id=0, task_id=task_id), CALL_SECONDS)
+        return self._mutate(wire.Cancel(id=0, task_id=task_id), time.monotonic() + CALL_SECONDS)
 
     def reset(self) -> Reply:
         """Begin a new conversation: `accepted`, `reset_while_busy`, `session_reset_rejected`, `unavailable`."""
-        return self._mutate(wire.Reset(id=0), RESET_SECONDS)
+        deadline = time.monotonic() + RESET_SECONDS
+        return self._mutate(wire.Reset(id=0, expires=deadline), deadline)
 
     def follow(self, after: int | None = None, heartbeat: float = 15.0) -> Follow:
         """The feed from the state after `after`; a state with exactly that revision is not sent again."""
@@ -116,8 +118,7 @@ class BrokerClient:
         while (connection := self._take()) is not None:
             connection.close()
 
-    def _mutate(self, request: Call, seconds: float) -> Reply:
-        deadline = time.monotonic() + seconds
+    def _mutate(self, request: Call, deadline: float) -> Reply:
         self._refuse_if_stuck()
         kept = self._take()
         while kept is not None and not kept.is_usable():

@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 
 from flask_pi_taskbar import osdep
 from flask_pi_taskbar.broker import wire
+from flask_pi_taskbar.broker.effects import Result
 from flask_pi_taskbar.broker.election import BACKLOG, Election
 from flask_pi_taskbar.broker.host import TaskHost
 from flask_pi_taskbar.broker.reception import Reception, Settings
@@ -310,6 +311,8 @@ class Connection(asyncio.BufferedProtocol):
                 self._send(self._answer(request.id, wire.STATE_OK, request.have))
             case wire.Configure():
                 server.configure(hello, request)
+            case wire.Submit(expires=float(moment)) | wire.Reset(expires=float(moment)) if moment < self._loop.time():
+                self._send(self._answer(request.id, Result.UNAVAILABLE.value, have=-1))
             case wire.Submit():
                 self._decide(host.submit(request.task, Ticket(self, request.id)))
             case wire.Cancel():

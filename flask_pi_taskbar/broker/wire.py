@@ -75,10 +75,15 @@ class State(_Message):
 
 
 class Submit(_Message):
-    """A task as `contract.encode_task` writes it."""
+    """A task as `contract.encode_task` writes it.
+
+    Nobody waits for the answer after `expires`, a moment of `time.monotonic`, which all processes of a machine share: a
+    broker that was held up must not start then what its client has reported as refused.
+    """
 
     id: int
     task: bytes
+    expires: float | None = None
 
 
 class Cancel(_Message):
@@ -87,7 +92,10 @@ class Cancel(_Message):
 
 
 class Reset(_Message):
+    """`expires` as in `Submit`."""
+
     id: int
+    expires: float | None = None
 
 
 class Follow(_Message):
