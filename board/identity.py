@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from flask_pi_taskbar.board.model import SEAT_LABEL, Actor, ActorKind
-from flask_pi_taskbar.board.text import clean_actor_id, clean_label
+from flask_pi_taskbar.board.text import bad, clean_actor_id, clean_label
 from flask_pi_taskbar.project import NAMESPACE, project_root
 
 AGENT_DIR_VARIABLE: Final = "PI_CODING_AGENT_DIR"
@@ -89,7 +89,12 @@ def seat(key: str) -> Actor:
 
 
 def session(session_id: str, label: str | None = None) -> Actor:
-    """The session `session_id`; without a label it gets the one that its id always gives."""
+    """The session `session_id`; without a label it gets the one that its id always gives.
+
+    Raises `Refusal` for the id of a seat: what is sent to the page is the page's.
+    """
+    if session_id.startswith("seat:"):
+        raise bad("session", "An id that begins with seat: is a page's; a session needs an id of its own.")
     return Actor(session_id, label or default_label(session_id), ActorKind.SESSION)
 
 

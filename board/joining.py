@@ -34,7 +34,10 @@ def as_known(actor: Actor, roster: Roster, now: datetime) -> tuple[Actor, Record
 
 def is_fresh(record: Record | None, actor: Actor, now: datetime) -> bool:
     """The record says already what a write of the actor would make it say."""
-    return record is not None and record.label == actor.label and record.heartbeat_at > cutoff(now, HEARTBEAT)
+    if record is None or record.label != actor.label:
+        return False
+    # One in the future comes of a clock that ran ahead; it would stand, and seem to live, until that day.
+    return cutoff(now, HEARTBEAT) < record.heartbeat_at <= stamp(now)
 
 
 def seen_now(record: Record | None, actor: Actor, now: datetime, *, cwd: str) -> Record:
@@ -55,7 +58,7 @@ def new_record(actor: Actor, now: datetime, mode: str, cwd: str) -> Record:
         host=me.host,
         boot=me.boot,
         start=me.start,
-        cwd=cwd,
+        cwd=cwd.encode("utf-8", "replace").decode(),  # a folder's name may be any bytes; a record is UTF-8
         started_at=at,
         heartbeat_at=at,
     )

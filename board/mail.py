@@ -72,10 +72,11 @@ def letters(disk: Disk, layout: Layout, session_id: str) -> list[Letter]:
     for number in numbers(disk, inbox):
         try:
             _, data = read_regular(disk, f"{inbox}/{number}.json", _LETTER_BYTES)
-            if data:
-                found.append(_LETTER.decode(data))
-        except (FileNotFoundError, msgspec.DecodeError):
+            letter = _LETTER.decode(data) if data else None
+        except (OSError, msgspec.DecodeError):
             continue
+        if letter is not None and letter.n == number:
+            found.append(letter)
     return found
 
 
