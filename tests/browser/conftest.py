@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from selenium.webdriver import Chrome
 
+from tests.browser import memory
 from tests.browser.stub_server import Stub
 from tests.browser.taskbar_page import TaskbarPage
 
@@ -17,10 +18,17 @@ def stub() -> Iterator[Stub]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def browser(chromium_session: Chrome) -> Chrome:
+    """The browser, in which no page can take the machine's memory."""
+    memory.limit(chromium_session)
+    return chromium_session
+
+
 @pytest.fixture
-def taskbar(chromium_session: Chrome, stub: Stub) -> Iterator[TaskbarPage]:
-    """A page of the scripted server, not yet opened. Storage is the origin's, and every test has its own origin."""
-    page = TaskbarPage(chromium_session, stub)
+def taskbar(browser: Chrome, stub: Stub) -> Iterator[TaskbarPage]:
+    """A page of the scripted server, not yet opened, whose origin remembers nothing."""
+    page = TaskbarPage(browser, stub)
     page.reset()
     yield page
     page.leave()

@@ -70,7 +70,7 @@ def drop(answer: Answer) -> None:
 class Stub:
     """The scripted server. Use it as a context manager; `url` is its origin."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.lock = threading.Condition()
         self.pages: dict[str, Callable[[Answer], None]] = {}
         self.seen: list[Seen] = []
@@ -105,7 +105,7 @@ class Stub:
 
             do_POST = do_DELETE = do_GET
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         self.server.daemon_threads = True
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"

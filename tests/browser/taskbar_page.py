@@ -27,11 +27,19 @@ class TaskbarPage:
     # The browser
 
     def reset(self) -> None:
-        """One tab, an ordinary window, nothing emulated, no leftover log."""
-        self.browser.get("about:blank")
+        """One tab, an ordinary window, nothing emulated, nothing remembered, no leftover log."""
+        self.forget(self.stub.page("/forget", "<!doctype html>"))
+        del self.stub.pages["/forget"]
+        self.stub.seen.clear()
         self.resize(1280, 900)
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
         self.browser.get_log("browser")
+
+    def forget(self, url: str) -> None:
+        """Empties what the origin of `url` remembers: the port may be that of an earlier test's server."""
+        self.browser.get(url)
+        self.js("localStorage.clear(); sessionStorage.clear()")
+        self.browser.get("about:blank")
 
     def leave(self) -> None:
         for handle in self.browser.window_handles:

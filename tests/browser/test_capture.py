@@ -37,12 +37,15 @@ channel.port1.onmessage = () => {
 channel.port2.postMessage(null);
 await new Promise(resolve => setTimeout(resolve, 100));
 longest = 0;
-const began = performance.now();
-await capturePage({ document, location, host, route: null });
-const took = performance.now() - began;
-await new Promise(resolve => setTimeout(resolve, 10));
-running = false;
-done([longest, took]);
+try {
+  const began = performance.now();
+  await capturePage({ document, location, host, route: null });
+  const took = performance.now() - began;
+  await new Promise(resolve => setTimeout(resolve, 10));
+  done([longest, took]);
+} finally {
+  running = false;
+}
 """
 
 
@@ -160,10 +163,12 @@ PRIVATE = {
     "schemes without a place": "<a href='javascript:SECRET()'>x</a><img src='data:text/plain,SECRET'>",
     "frames": "<iframe srcdoc='<p>SECRET</p>'></iframe>",
     "comments": "<p>Hello<!-- SECRET --></p>",
-    "what is folded away": "<details>SECRET<summary>Here</summary>SECRET<p>SECRET</p><p style='display:contents'>SECRET</p>"
-    "</details><a href=/><details><summary>x</summary>SECRET<i>SECRET</i></details></a>",
-    "text clipped to nothing": "<p style='clip-path:inset(50%)'>SECRET</p><p style='clip-path:inset(0 0 100%)'>SECRET</p>"
-    "<p style='clip-path:circle(0)'>SECRET</p><p style='position:absolute;clip:rect(0,0,0,0)'>SECRET</p>"
+    "what is folded away": "<details>SECRET<summary>Here</summary>SECRET<p>SECRET</p>"
+    "<p style='display:contents'>SECRET</p></details>"
+    "<a href=/><details><summary>x</summary>SECRET<i>SECRET</i></details></a>",
+    "text clipped to nothing": "<p style='clip-path:inset(50%)'>SECRET</p>"
+    "<p style='clip-path:inset(0 0 100%)'>SECRET</p><p style='clip-path:circle(0)'>SECRET</p>"
+    "<p style='position:absolute;clip:rect(0,0,0,0)'>SECRET</p>"
     "<p style='position:absolute;clip:rect(1px 1px 1px 1px)'>SECRET</p>",
     "text for screen readers only": "<span style='position:absolute;width:1px;height:1px;overflow:hidden'>SECRET</span>"
     "<button>Go <b style='position:absolute;width:1px;height:1px;overflow:hidden'>SECRET</b></button>",
@@ -198,8 +203,8 @@ SEEN = {
     "no box of its own": "<div style='display:contents'>one <p>two three</p></div>",
     "contents that stick out": "<div style='height:0'><p>one</p> two three</div>",
     "only floats": "<div><p style='float:left'>one two three</p></div>",
-    "a clip that leaves something": "<p style='clip-path:inset(50% 0 0)'>one</p><p style='clip-path:inset(60px)'>two</p>"
-    "<p style='clip:rect(0,0,0,0)'>three</p>",
+    "a clip that leaves something": "<p style='clip-path:inset(50% 0 0)'>one</p>"
+    "<p style='clip-path:inset(60px)'>two</p><p style='clip:rect(0,0,0,0)'>three</p>",
     "partly over the edge": "<p style='position:absolute;left:-10px'>one two three</p>",
     "a line": "<hr style='border:0;height:1px'>one two three",
 }

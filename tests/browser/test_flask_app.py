@@ -147,6 +147,7 @@ def address(tmp_path: Path, broker: Broker) -> Iterator[str]:
 
 @pytest.fixture
 def card(taskbar: TaskbarPage, address: str) -> Iterator[TaskbarPage]:
+    taskbar.forget(f"{address}/cards/42")
     taskbar.browser.get(f"{address}/cards/42")
     taskbar.mounted()
     yield taskbar

@@ -92,14 +92,18 @@ def test_a_page_that_keeps_throwing_the_host_out_is_not_fought(taskbar: TaskbarP
 
 
 def test_a_page_that_goes_on_changing_while_the_host_rests_is_met_by_one_timer(taskbar: TaskbarPage) -> None:
-    count = "window.rests = 0; const real = window.setTimeout.bind(window); window.setTimeout = (callback, ms, ...rest) => {"
-    count += "if (ms === 4000) window.rests += 1; return real(callback, ms, ...rest); };"
+    count = (
+        "window.rests = 0; const real = window.setTimeout.bind(window);"
+        "window.setTimeout = (callback, ms, ...rest) => {"
+        "if (ms === 4000) window.rests += 1; return real(callback, ms, ...rest); };"
+    )
     taskbar.visit("/", pages.page(head=pages.script(count)))
     taskbar.js(
         "window.removals = 0; window.rounds = 0; new MutationObserver(() => {"
         f"const host = {HOST}; if (host) {{ window.removals += 1; host.remove(); }}"
         f"}}).observe(document.body, {{childList: true}}); {HOST}.remove();"
-        "const timer = setInterval(() => { document.body.append('x'); if (++window.rounds === 60) clearInterval(timer); })"
+        "const timer = setInterval(() => {"
+        "document.body.append('x'); if (++window.rounds === 60) clearInterval(timer); })"
     )
     until(lambda: taskbar.js("return window.rounds") == 60, "the page has changed often")
     assert taskbar.js("return window.removals") >= 10
