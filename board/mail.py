@@ -6,6 +6,7 @@ card, under a number that nobody has, and is never changed: reading it moves it.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from typing import Final
 
@@ -73,7 +74,11 @@ def letters(disk: Disk, layout: Layout, session_id: str) -> list[Letter]:
         try:
             _, data = read_regular(disk, f"{inbox}/{number}.json", _LETTER_BYTES)
             letter = _LETTER.decode(data) if data else None
-        except (OSError, msgspec.DecodeError):
+        except (FileNotFoundError, msgspec.DecodeError):
+            continue
+        except OSError as error:
+            if error.errno != errno.ELOOP:  # a link is no letter; anything else is the disk's, and comes back
+                raise
             continue
         if letter is not None and letter.n == number:
             found.append(letter)
