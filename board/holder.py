@@ -85,9 +85,9 @@ def polls(clock: Clock, seconds: float) -> Iterator[None]:
         left = deadline - clock.monotonic()
         if left <= 0:
             return
-        import random  # only here: hardly any call has to wait
 
-        clock.sleep(min(left, pause * random.uniform(0.5, 1.0)))  # noqa: S311 - only to keep waiters apart
+        jitter = 0.5 + os.urandom(1)[0] / 510  # so that those who wait do not come back together
+        clock.sleep(min(left, pause * jitter))
         pause = min(pause * 1.5, LAST_POLL_SECONDS)
 
 

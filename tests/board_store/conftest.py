@@ -32,3 +32,10 @@ def quick(tmp_path: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder in which locks can be taken."""
+    (tmp_path / "tmp").mkdir()
+    return tmp_path

@@ -12,7 +12,7 @@ import pytest
 
 from flask_pi_taskbar.board import journal
 from flask_pi_taskbar.board.card import parse, serialize
-from flask_pi_taskbar.board.faults import FailAt, WatchedDisk
+from flask_pi_taskbar.board.faults import Counted, FailAt, WatchedDisk
 from flask_pi_taskbar.board.filesystem import Disk
 from flask_pi_taskbar.board.lock import WAIT_SECONDS
 from flask_pi_taskbar.board.model import MAX_COPY_BYTES, MAX_FILE_BYTES, Card
@@ -120,6 +120,34 @@ def test_a_link_edited_in_by_hand_keeps_its_card(board: Board) -> None:
         file.write(text.replace('"dependsOn": []', '"dependsOn": [1]'))
     assert board.code(ANN, "drop", 1) is Code.WAITED_ON
     assert board.ids() == [1, 2]
+
+
+def test_what_a_program_without_a_lock_writes_in_this_moment_is_not_overwritten(board: Board, tmp_path: Path) -> None:
+    board.add("Before")
+    theirs = board.file("1.json").read_bytes().replace(b"Before", b"Theirs")
+    opened = []
+
+    def watch(name: str, arguments: tuple[object, ...], call: object) -> object:
+        if name == "open" and str(arguments[0]).endswith("/cards/1.json"):
+            opened.append(1)
+            if len(opened) == 2:  # read once to decide, and once more before it is replaced
+                board.file("1.json").write_bytes(theirs)
+        return call()  # type: ignore[operator]
+
+    assert Board(tmp_path, disk=WatchedDisk(watch)).code(ANN, "claim", 1) is Code.BUSY
+    assert board.file("1.json").read_bytes() == theirs
+    assert board.card(1).title == "Theirs"
+
+
+def test_where_every_card_counts_they_are_read_before_the_lock_is_taken(board: Board, tmp_path: Path) -> None:
+    for _ in range(30):
+        board.add()
+    watcher = Counted()
+    Board(tmp_path, disk=WatchedDisk(watcher)).ann("drop", 7)
+    locked = [name for name, _ in watcher.steps].index("flock")
+    reads = [at for at, (name, args) in enumerate(watcher.steps) if name == "open" and "/cards/" in str(args[0])]
+    assert sum(1 for at in reads if at < locked) == 30
+    assert sum(1 for at in reads if at > locked) == 1
 
 
 def test_next_is_one_atomic_pull_of_the_best_and_dry_run_takes_nothing(board: Board) -> None:
