@@ -102,15 +102,15 @@ def test_a_hidden_page_hardly_asks_and_reads_at_once_when_it_is_seen_again(taskb
     taskbar.visit("/", pages.page(head=FAST_TIMERS))
     taskbar.wait("ready")
     taskbar.js(GO_HIDDEN)
-    stub.show(pages.running())
-    taskbar.wait("running")
     before = len(delays(taskbar))
-    until(lambda: len(delays(taskbar)) > before + 1, "two more reads are planned")
+    stub.show(pages.running())
+    until(lambda: len(delays(taskbar)) > before + 2, "three more reads are planned")
     assert set(delays(taskbar)[before:]) == {30000}
     stub.show(pages.running(activity="Running bash"))
     reads = len(stub.requests("GET /state"))
     taskbar.js(COME_BACK)
     until(lambda: len(stub.requests("GET /state")) > reads, "a read")
+    taskbar.says("[data-activity]", "Running bash")
     until(lambda: delays(taskbar)[-1] == 500, "the pace of a page that is seen")
 
 
