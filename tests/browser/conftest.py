@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 from selenium.webdriver import Chrome
 
-from tests.browser import memory
 from tests.browser.stub_server import Stub
 from tests.browser.taskbar_page import TaskbarPage
 
@@ -20,8 +19,6 @@ def stub() -> Iterator[Stub]:
 
 @pytest.fixture(scope="session")
 def browser(chromium_session: Chrome) -> Chrome:
-    """The browser, in which no page can take the machine's memory."""
-    memory.limit(chromium_session)
     return chromium_session
 
 
