@@ -17,11 +17,11 @@ class Notices:
     def __init__(self) -> None:
         self._said: set[str] = set()
 
-    def once(self, key: str, message: str, *values: object, level: int = logging.WARNING) -> None:
+    def once(self, key: str, message: str, *values: object) -> None:
         """Log `message` unless `key` has been said. Two threads may say it at the same moment; that is all right."""
         if key not in self._said:
             self._said.add(key)
             # `logging.config.dictConfig` disables by default every logger that exists already, ours among them, without
             # anybody having meant it. Who wants us silent sets a level.
             LOGGER.disabled = False
-            LOGGER.log(level, f"pi-taskbar: {message}", *values)
+            LOGGER.warning(f"pi-taskbar: {message}", *values)

@@ -78,7 +78,7 @@ def environment_of(pid: int) -> bytes:
 
 
 def exit_descriptor(pid: int) -> int | None:  # noqa: ARG001 - the same signature as on Linux
-    """No such descriptor here; callers wait in a thread instead."""
+    """No such descriptor here; callers look at the process now and then instead."""
     return None
 
 

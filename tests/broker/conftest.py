@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from flask_pi_taskbar.broker import client, reach
 from flask_pi_taskbar.broker.runtime import PrivateDirectory
-from tests.broker.place import PATIENCE, Place, ready
+from tests.broker.place import Place, new_place, ready
 
 
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """A project, its folders and its environment; everything in it is ended afterwards.
-
-    Clients in it are patient: on a machine that is busy with other things a start may take longer than users wait.
-    """
-    monkeypatch.setattr(reach, "CONNECT_SECONDS", PATIENCE)
-    monkeypatch.setattr(client, "CALL_SECONDS", PATIENCE)
-    before = dict(os.environ)
-    place = Place(os.environ)
-    try:
-        yield place
-    finally:
-        try:
-            place.close()
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+    """A project, its folders and its environment; everything in it is ended afterwards."""
+    with new_place(monkeypatch) as made:
+        yield made
 
 
 @pytest.fixture

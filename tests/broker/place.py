@@ -16,14 +16,16 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
-from flask_pi_taskbar.broker import launch
+from flask_pi_taskbar.broker import client as client_module
+from flask_pi_taskbar.broker import launch, reach
 from flask_pi_taskbar.broker.client import BrokerClient, BrokerConfig, Reply
 from flask_pi_taskbar.broker.election import is_held
 from flask_pi_taskbar.broker.runtime import PrivateDirectory
@@ -154,6 +156,23 @@ def look(reply: Reply | BrokerClient) -> dict[str, Any]:
     snapshot = reply.state().snapshot if isinstance(reply, BrokerClient) else reply.snapshot
     seen: dict[str, Any] = json.loads(snapshot)
     return seen
+
+
+@contextlib.contextmanager
+def new_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """A place for one test. Its clients are patient: on a busy machine a start may take longer than users wait."""
+    monkeypatch.setattr(reach, "CONNECT_SECONDS", PATIENCE)
+    monkeypatch.setattr(client_module, "CALL_SECONDS", PATIENCE)
+    before = dict(os.environ)
+    place = Place(os.environ)
+    try:
+        yield place
+    finally:
+        try:
+            place.close()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
 
 
 def ready(client: BrokerClient) -> dict[str, Any]:

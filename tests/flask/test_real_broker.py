@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -13,10 +12,9 @@ from flask.testing import FlaskClient
 
 from flask_pi_taskbar import PiTaskbar
 from flask_pi_taskbar.app import create_app
-from flask_pi_taskbar.broker import client as broker_client
-from flask_pi_taskbar.broker import reach
+from flask_pi_taskbar.broker.client import BrokerClient, BrokerConfig
 from flask_pi_taskbar.settings import Settings
-from tests.broker.place import PATIENCE, PEER, Place
+from tests.broker.place import PEER, Place, new_place
 from tests.flask.host import MOUNT, browse, host, tags
 from tests.flask.web import TASK
 from tests.support.waiting import until
@@ -25,18 +23,8 @@ from tests.support.waiting import until
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """A project with a broker to come; everything in it is ended afterwards."""
-    monkeypatch.setattr(reach, "CONNECT_SECONDS", PATIENCE)
-    monkeypatch.setattr(broker_client, "CALL_SECONDS", PATIENCE)
-    before = dict(os.environ)
-    place = Place(os.environ)
-    try:
-        yield place
-    finally:
-        try:
-            place.close()
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+    with new_place(monkeypatch) as made:
+        yield made
 
 
 def worker(place: Place) -> FlaskClient:
@@ -150,8 +138,8 @@ def test_a_missing_pi_is_an_unavailable_session_and_no_error_of_the_app(place: P
 def test_a_host_app_starts_a_broker_with_its_first_read_and_not_before(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def made(config: broker_client.BrokerConfig) -> broker_client.BrokerClient:
-        place.clients.append(broker_client.BrokerClient(config))
+    def made(config: BrokerConfig) -> BrokerClient:
+        place.clients.append(BrokerClient(config))
         return place.clients[-1]
 
     monkeypatch.setattr("flask_pi_taskbar.app.BrokerClient", made)
