@@ -22,12 +22,14 @@ class TaskbarPage:
     def __init__(self, browser: Chrome, stub: Stub) -> None:
         self.browser = browser
         self.stub = stub
-        self.first = browser.current_window_handle
+        self.home = self.first = browser.current_window_handle  # a tab that stays, for the driver to hold on to
 
     # The browser
 
     def reset(self) -> None:
-        """One tab, an ordinary window, nothing emulated, nothing remembered, no leftover log."""
+        """A new tab, an ordinary window, nothing emulated, nothing remembered, no leftover log."""
+        self.browser.switch_to.new_window("tab")
+        self.first = self.browser.current_window_handle
         self.forget(self.stub.page("/forget", "<!doctype html>"))
         del self.stub.pages["/forget"]
         self.stub.seen.clear()
@@ -42,13 +44,17 @@ class TaskbarPage:
         self.browser.get("about:blank")
 
     def leave(self) -> None:
-        for handle in self.browser.window_handles:
-            if handle != self.first:
-                self.browser.switch_to.window(handle)
-                self.browser.close()
-        self.browser.switch_to.window(self.first)
-        self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        self.browser.get("about:blank")
+        """Closes the test's tabs. With them goes what the browser keeps of their pages, much after a huge one; and from
+        a tab whose page died nothing else is possible."""
+        self.browser.switch_to.window(self.home)
+        for handle in self.tabs:
+            self.browser.switch_to.window(handle)
+            self.browser.close()
+        self.browser.switch_to.window(self.home)
+
+    @property
+    def tabs(self) -> list[str]:
+        return [handle for handle in self.browser.window_handles if handle != self.home]
 
     def resize(self, width: int, height: int) -> None:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

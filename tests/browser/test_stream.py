@@ -76,7 +76,7 @@ def test_eight_tabs_share_one_stream_and_all_follow(live: TaskbarPage, stub: Stu
     live.run("From the last tab")
     live.wait("running")
     stub.task(output="For everyone")
-    for handle in live.browser.window_handles:
+    for handle in live.tabs:
         live.browser.switch_to.window(handle)
         live.open()
         live.says("[data-output]", "For everyone")
