@@ -78,6 +78,8 @@ def check_task(place: Place, step: int) -> bool:
             accepted = client.submit(task("a prompt to be kept")).result == "accepted"
         except Unavailable:
             accepted = False
+            # A killed process closes its sockets before it can be collected.
+            until(lambda: broker.poll() is not None, "it has crashed")
         if broker.poll() is None and accepted:
             until(
                 lambda: broker.poll() is not None or _settled(place), "it has crashed, or the task is over", every=0.02
