@@ -78,21 +78,37 @@ class View:
             and all(cached[2] == other._rows[card_id][2] for card_id, cached in self._rows.items())
         )
 
-    def snapshot(self, *, epoch: str, rev: int, now: datetime, can_write: bool, store: Mapping[str, object]) -> bytes:
-        """The whole board as the JSON of a `snapshot` frame. Only `can` differs between lead and viewer."""
+    def snapshot(
+        self,
+        *,
+        epoch: str,
+        rev: int,
+        now: datetime,
+        can_write: bool,
+        store: Mapping[str, object],
+        board: Mapping[str, object] | None = None,
+    ) -> bytes:
+        """The whole board as the JSON of a `snapshot` frame. Only `can` differs between lead and viewer.
+
+        `store` says how the files are, `board` whose board this is and where its page is served.
+        """
         head = {
             "v": VERSION,
             "epoch": epoch,
             "rev": rev,
+            "digest": self.content.hex(),
             "now": stamp(now),
             "can": {"write": can_write},
             "seat": {"id": self.seat.id, "label": self.seat.label},
             "store": dict(store),
+            "board": dict(board or {}),
         }
         rows = _rows_json((card_id, encoded) for card_id, (_, _, encoded) in self._rows.items())
         return _joined(head, {"rows": rows, "order": _order_json(self._order)} | dict(self._sections))
 
-    def patch(self, before: View, *, from_rev: int, to_rev: int, now: datetime) -> bytes:
+    def patch(
+        self, before: View, *, from_rev: int, to_rev: int, now: datetime, store: Mapping[str, object] | None = None
+    ) -> bytes:
         """What leads from `before` to this view, as the JSON of a `patch` frame: rows that moved, ids that are gone,
         lanes whose order moved, and the sections that moved."""
         old = before._rows
@@ -102,7 +118,10 @@ class View:
             if (known := old.get(card_id)) is None or known[2] != encoded
         ]
         lanes = {lane: ids for lane, ids in self._order.items() if before._order[lane] != ids}
-        head = {"from": from_rev, "to": to_rev, "now": stamp(now), "gone": [i for i in old if i not in self._rows]}
+        head: dict[str, object] = {"from": from_rev, "to": to_rev, "digest": self.content.hex(), "now": stamp(now)}
+        head["gone"] = [card_id for card_id in old if card_id not in self._rows]
+        if store is not None:
+            head["store"] = dict(store)
         sections = {name: part for name, part in self._sections.items() if before._sections[name] != part}
         return _joined(head, {"rows": _rows_json(moved), "order": _order_json(lanes)} | sections)
 
