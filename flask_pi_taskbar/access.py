@@ -118,10 +118,11 @@ class Call:
 
 def refusal(call: Call, allowed_hosts: Collection[str]) -> Refusal | None:
     """Why this call is refused, or None if it is allowed. `allowed_hosts` are canonical."""
-    return _refused_sender(call, allowed_hosts) or _refused_page(call)
+    return refused_sender(call, allowed_hosts) or refused_page(call)
 
 
-def _refused_sender(call: Call, allowed_hosts: Collection[str]) -> Refusal | None:
+def refused_sender(call: Call, allowed_hosts: Collection[str]) -> Refusal | None:
+    """Why the machine or the host name of a call is refused, or None."""
     host = host_without_port(call.host)
     if host is None:
         return Refusal.HOST_UNREADABLE
@@ -136,7 +137,8 @@ def _refused_sender(call: Call, allowed_hosts: Collection[str]) -> Refusal | Non
     return None if is_local_name(host) else Refusal.HOST_NOT_LOCAL
 
 
-def _refused_page(call: Call) -> Refusal | None:
+def refused_page(call: Call) -> Refusal | None:
+    """Why the page that a call comes from is refused, or None."""
     # `none` is the developer's own address bar; no page can cause it, and nothing but a read can come of it.
     sites = ("same-origin", "none") if call.method in SAFE_METHODS else ("same-origin",)
     if call.fetch_site is not None and call.fetch_site not in sites:

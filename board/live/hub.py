@@ -97,6 +97,7 @@ class Hub:
         self._roster: tuple[Session, ...] = ()
         self._world: files.Snapshot | None = None
         self._problem = ""
+        self.was_followed = False
         self.last_left = time.monotonic()
         """When the last stream ended, in the seconds of `time.monotonic`."""
 
@@ -240,6 +241,7 @@ class Hub:
     def _enter(self) -> None:
         with self._turn:
             self._viewers += 1
+            self.was_followed = True
             if self._thread is None and self._over is None:
                 self._thread = threading.Thread(target=self._watch, name="board hub", daemon=True)
                 self._thread.start()

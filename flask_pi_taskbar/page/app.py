@@ -1,0 +1,124 @@
+"""The board's page as a small Flask app, served alone or mounted inside a host's.
+
+Every answer but the page's own files is JSON as the command line gives it, refusals included; every answer carries the
+same strict headers. Whatever goes wrong is an answer too, and no line of a log holds anything of a request.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from flask import Flask, Response, g, render_template, request, send_from_directory
+from werkzeug.exceptions import HTTPException, NotFound
+
+from flask_pi_taskbar.board.refusal import Code, Refusal
+from flask_pi_taskbar.page import guards
+from flask_pi_taskbar.page.api import api_blueprint
+from flask_pi_taskbar.page.board import PageBoard
+
+PACKAGE: Final = Path(__file__).parents[1]
+ASSETS: Final = PACKAGE / "static" / "board"
+ASSET_TYPES: Final = {".js": "text/javascript", ".css": "text/css"}
+OPEN_ENDPOINTS: Final = frozenset({guards.DOCUMENT, "icon", "asset", "ping"})
+"""What needs no key."""
+
+CONTENT_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+HEADERS: Final = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def create_page(board: PageBoard) -> Flask:
+    """The app of one board. Nothing is opened or read before its first request."""
+    app = _App("flask_pi_taskbar.page", static_folder=None, template_folder=str(PACKAGE / "templates"))
+    app.config.update(PROPAGATE_EXCEPTIONS=False)
+
+    @app.before_request
+    def check() -> None:
+        guards.check_sender(request, board.port)
+        endpoint = request.endpoint
+        guards.check_page(request, is_document=endpoint == guards.DOCUMENT)
+        if request.routing_exception is None and endpoint not in OPEN_ENDPOINTS:
+            g.role = guards.role_of(request, board.keys)
+
+    @app.after_request
+    def strict(response: Response) -> Response:
+        response.headers.extend(HEADERS)
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+    @app.get("/", endpoint=guards.DOCUMENT)
+    def document() -> str:
+        return render_template("board/page.html", base=request.script_root, board=board)
+
+    @app.get("/favicon.ico")
+    def icon() -> tuple[str, int]:
+        return "", 204
+
+    @app.get("/<name>")
+    def asset(name: str) -> Response:
+        media = ASSET_TYPES.get(Path(name).suffix)
+        if media is None:
+            raise NotFound
+        response = send_from_directory(ASSETS, name, mimetype=media)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
+
+    @app.get("/api/ping")
+    def ping() -> Response:
+        epoch = board.keys.epoch
+        if request.args.get("epoch") != epoch:
+            raise Refusal(Code.NO_TOKEN, "This page has another epoch.")
+        return json_response({"ok": True, "epoch": epoch})
+
+    app.register_blueprint(api_blueprint(board))
+    app.register_error_handler(Refusal, answer_refusal)
+    app.register_error_handler(HTTPException, _answer_http_error)
+    app.register_error_handler(Exception, _answer_failure)
+    return app
+
+
+class _App(Flask):
+    def log_exception(self, exc_info: Any) -> None:
+        """Say nothing: a traceback may quote the request."""
+
+
+def json_response(data: object, status: int = 200) -> Response:
+    """An answer as JSON."""
+    return Response(msgspec.json.encode(data), status, content_type="application/json")
+
+
+def answer_refusal(refusal: Refusal) -> Response:
+    """A refusal as page, command line and tool answer it."""
+    response = json_response(refusal.as_dict(), refusal.code.http)
+    if refusal.retry:
+        response.headers["Retry-After"] = "1"
+    return response
+
+
+def _answer_http_error(error: HTTPException) -> Response:
+    status = error.code or 500
+    response = json_response(_plain(f"http_{status}", error.name), status)
+    for name, value in error.get_headers():
+        if name in ("Allow", "Retry-After"):
+            response.headers[name] = value
+    return response
+
+
+def _answer_failure(error: Exception) -> Response:
+    if isinstance(error, OSError):
+        refusal = Refusal(Code.STORE_UNWRITABLE, f"The board cannot be read: {error.strerror or error}.")
+        return answer_refusal(refusal)
+    return json_response(_plain("defect", f"The page failed with {type(error).__name__}. Nothing was changed."), 500)
+
+
+def _plain(code: str, message: str) -> dict[str, object]:
+    return {"ok": False, "code": code, "message": message, "details": {}, "next": [], "retry": False}
