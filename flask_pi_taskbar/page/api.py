@@ -111,7 +111,6 @@ def api_blueprint(board: PageBoard) -> Blueprint:
         fields = _fields()
         _only(fields, "days", "dryRun")
         return changed(prune_done(store, store.seat, _now(), fields.get("days"), dry_run=fields.get("dryRun", False)))
-        )
 
     @route("/api/damaged/set-aside", methods=["POST"])
     def set_aside() -> Response:
