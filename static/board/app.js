@@ -26,143 +26,143 @@ const memory = createMemory(base);
 
 /** The key out of the fragment or this tab's memory; the address bar keeps neither it nor the session's name. */
 function takeKey() {
-	const given = new URLSearchParams(location.hash.slice(1));
-	const query = new URLSearchParams(location.search);
-	const key = given.get("k");
-	const me = given.get("me") ?? query.get("me");
-	if (key) memory.tab.set("key", key);
-	if (me) memory.tab.set("me", me);
-	query.delete("me");
-	const rest = query.toString();
-	if (location.hash || me) history.replaceState(history.state, "", location.pathname + (rest ? `?${rest}` : ""));
-	return key ?? memory.tab.get("key");
+  const given = new URLSearchParams(location.hash.slice(1));
+  const query = new URLSearchParams(location.search);
+  const key = given.get("k");
+  const me = given.get("me") ?? query.get("me");
+  if (key) memory.tab.set("key", key);
+  if (me) memory.tab.set("me", me);
+  query.delete("me");
+  const rest = query.toString();
+  if (location.hash || me) history.replaceState(history.state, "", location.pathname + (rest ? `?${rest}` : ""));
+  return key ?? memory.tab.get("key");
 }
 
 function start() {
-	const key = takeKey();
-	// A link followed in a tab that has the page already only changes the fragment.
-	window.addEventListener("hashchange", () => location.reload());
-	if (!key) {
-		refuse(false);
-		return;
-	}
-	const api = createApi({ base, key });
-	const model = createModel();
-	const ui = createUi({ memory });
-	const announce = createAnnouncer();
-	const seen = createSeen({ memory, model });
-	const parts = { api, model, ui, memory, announce, base };
-	parts.actions = createActions(parts);
-	parts.dialogs = createDialogs(parts);
-	parts.actions.use(parts.dialogs);
-	const toolbar = createToolbar(parts);
-	const lanes = createLanes({ ...parts, seen });
-	const team = createTeam(parts);
-	const strips = createStrips(parts);
-	const main = el("main", { class: "pane", id: "pane", tabindex: "-1" });
-	const page = el("div", { class: "page" }, toolbar.node, main, strips.footer);
+  const key = takeKey();
+  // A link followed in a tab that has the page already only changes the fragment.
+  window.addEventListener("hashchange", () => location.reload());
+  if (!key) {
+    refuse(false);
+    return;
+  }
+  const api = createApi({ base, key });
+  const model = createModel();
+  const ui = createUi({ memory });
+  const announce = createAnnouncer();
+  const seen = createSeen({ memory, model });
+  const parts = { api, model, ui, memory, announce, base };
+  parts.actions = createActions(parts);
+  parts.dialogs = createDialogs(parts);
+  parts.actions.use(parts.dialogs);
+  const toolbar = createToolbar(parts);
+  const lanes = createLanes({ ...parts, seen });
+  const team = createTeam(parts);
+  const strips = createStrips(parts);
+  const main = el("main", { class: "pane", id: "pane", tabindex: "-1" });
+  const page = el("div", { class: "page" }, toolbar.node, main, strips.footer);
 
-	let shown = null;
-	let due = false;
+  let shown = null;
+  let due = false;
 
-	function draw() {
-		due = false;
-		const before = shown;
-		shown = ui.state.view;
-		root.dataset.writes = model.state.can.write ? "1" : "0";
-		root.dataset.shows = shown;
-		toolbar.draw();
-		strips.draw();
-		if (model.state.rev < 0) {
-			main.replaceChildren(skeleton());
-			return;
-		}
-		const view = shown === "team" ? team : lanes;
-		view.draw();
-		if (before !== shown || !view.node.isConnected) {
-			main.replaceChildren(strips.top, emptyBoard() ?? view.node);
-			main.scrollTop = 0;
-		} else {
-			const body = emptyBoard() ?? view.node;
-			if (main.lastElementChild !== body) main.replaceChildren(strips.top, body);
-		}
-	}
+  function draw() {
+    due = false;
+    const before = shown;
+    shown = ui.state.view;
+    root.dataset.writes = model.state.can.write ? "1" : "0";
+    root.dataset.shows = shown;
+    toolbar.draw();
+    strips.draw();
+    if (model.state.rev < 0) {
+      main.replaceChildren(skeleton());
+      return;
+    }
+    const view = shown === "team" ? team : lanes;
+    view.draw();
+    if (before !== shown || !view.node.isConnected) {
+      main.replaceChildren(strips.top, emptyBoard() ?? view.node);
+      main.scrollTop = 0;
+    } else {
+      const body = emptyBoard() ?? view.node;
+      if (main.lastElementChild !== body) main.replaceChildren(strips.top, body);
+    }
+  }
 
-	function soon() {
-		if (due) return;
-		due = true;
-		requestAnimationFrame(draw);
-	}
+  function soon() {
+    if (due) return;
+    due = true;
+    requestAnimationFrame(draw);
+  }
 
-	let nothing = null;
+  let nothing = null;
 
-	/** An empty board explains itself; the dialog is not what greets anybody. */
-	function emptyBoard() {
-		const { rows, damaged, can } = model.state;
-		if (rows.size || damaged.length || ui.state.view !== "board") return (nothing = null);
-		if (nothing && nothing.dataset.writes === String(can.write)) return nothing;
-		nothing = el(
-			"section", { class: "empty-board", dataset: { writes: String(can.write) } },
-			el("h2", null, "No cards yet"),
-			el("p", null, "A card is one feature: what is to be reached, who is on it, and what it waits for. Every agent session on this repository sees the same board."),
-			can.write
-				? el("button", { type: "button", class: "button strong", id: "first-card", on: { click: () => parts.dialogs.openNew() } }, "Add the first card")
-				: null,
-			el("p", { class: "aside" }, "An agent adds one with its board tool, a terminal with ", el("code", null, "pi-taskbar board add"), "."),
-		);
-		return nothing;
-	}
+  /** An empty board explains itself; the dialog is not what greets anybody. */
+  function emptyBoard() {
+    const { rows, damaged, can } = model.state;
+    if (rows.size || damaged.length || ui.state.view !== "board") return (nothing = null);
+    if (nothing && nothing.dataset.writes === String(can.write)) return nothing;
+    nothing = el(
+      "section", { class: "empty-board", dataset: { writes: String(can.write) } },
+      el("h2", null, "No cards yet"),
+      el("p", null, "A card is one feature: what is to be reached, who is on it, and what it waits for. Every agent session on this repository sees the same board."),
+      can.write
+        ? el("button", { type: "button", class: "button strong", id: "first-card", on: { click: () => parts.dialogs.openNew() } }, "Add the first card")
+        : null,
+      el("p", { class: "aside" }, "An agent adds one with its board tool, a terminal with ", el("code", null, "pi-taskbar board add"), "."),
+    );
+    return nothing;
+  }
 
-	function refuse(had) {
-		page.remove();
-		parts.dialogs.closeAll?.();
-		const words = refusedPage({ had, where, taskbar, open: (address) => location.assign(address) });
-		document.body.append(words);
-		words.focus();
-	}
+  function refuse(had) {
+    page.remove();
+    parts.dialogs.closeAll?.();
+    const words = refusedPage({ had, where, taskbar, open: (address) => location.assign(address) });
+    document.body.append(words);
+    words.focus();
+  }
 
-	model.subscribe((change) => {
-		if (change.connection && model.state.connection.kind === "refused") {
-			memory.tab.set("key", null);
-			refuse(true);
-			return;
-		}
-		soon();
-		announce.frame(change, model);
-	});
-	ui.subscribe(soon);
-	lanes.node.addEventListener("click", (event) => {
-		const face = event.target.closest(".card");
-		if (!face) return;
-		const id = Number(face.dataset.card);
-		const action = event.target.closest("[data-action]")?.dataset.action;
-		ui.setFocus(id);
-		if (action === "claim") parts.actions.claim(id);
-		else if (action === "note") parts.dialogs.openCard(id, { at: "note" });
-		else if (action === "move") parts.dialogs.openCard(id, { at: "move" });
-		else if (action === "open" || event.target.closest(".card-title")) parts.dialogs.openCard(id);
-	});
-	lanes.node.addEventListener("focusin", (event) => {
-		const face = event.target.closest?.(".card");
-		if (face) ui.setFocus(Number(face.dataset.card));
-	});
-	bindKeys({ ...parts, lanes, toolbar });
-	setInterval(() => {
-		if (document.hidden) return;
-		toolbar.tick();
-		tickAges(main, model.now());
-	}, TICK_MS);
-	document.body.append(page, announce.node);
-	draw();
-	createLive(parts).start();
+  model.subscribe((change) => {
+    if (change.connection && model.state.connection.kind === "refused") {
+      memory.tab.set("key", null);
+      refuse(true);
+      return;
+    }
+    soon();
+    announce.frame(change, model);
+  });
+  ui.subscribe(soon);
+  lanes.node.addEventListener("click", (event) => {
+    const face = event.target.closest(".card");
+    if (!face) return;
+    const id = Number(face.dataset.card);
+    const action = event.target.closest("[data-action]")?.dataset.action;
+    ui.setFocus(id);
+    if (action === "claim") parts.actions.claim(id);
+    else if (action === "note") parts.dialogs.openCard(id, { at: "note" });
+    else if (action === "move") parts.dialogs.openCard(id, { at: "move" });
+    else if (action === "open" || event.target.closest(".card-title")) parts.dialogs.openCard(id);
+  });
+  lanes.node.addEventListener("focusin", (event) => {
+    const face = event.target.closest?.(".card");
+    if (face) ui.setFocus(Number(face.dataset.card));
+  });
+  bindKeys({ ...parts, lanes, toolbar });
+  setInterval(() => {
+    if (document.hidden) return;
+    toolbar.tick();
+    tickAges(main, model.now());
+  }, TICK_MS);
+  document.body.append(page, announce.node);
+  draw();
+  createLive(parts).start();
 
-	function skeleton() {
-		return el("div", { class: "skeleton", "aria-hidden": "true" }, [3, 2, 1, 2].map((cards) => el("div", { class: "lane" }, Array.from({ length: cards }, () => el("div", { class: "card" })))));
-	}
+  function skeleton() {
+    return el("div", { class: "skeleton", "aria-hidden": "true" }, [3, 2, 1, 2].map((cards) => el("div", { class: "lane" }, Array.from({ length: cards }, () => el("div", { class: "card" })))));
+  }
 }
 
 function refuse(had) {
-	document.body.append(refusedPage({ had, where, taskbar, open: (address) => location.assign(address) }));
+  document.body.append(refusedPage({ had, where, taskbar, open: (address) => location.assign(address) }));
 }
 
 start();

@@ -3,59 +3,59 @@
 /** An element. `props`: `class`, `dataset`, `on` (listeners), properties that start with `.`, everything else an
  * attribute; null, undefined and false leave it out. Children: nodes, texts, arrays of them, null. */
 export function el(tag, props, ...children) {
-	const node = tag === "svg" || tag === "path" || tag === "circle"
-		? document.createElementNS("http://www.w3.org/2000/svg", tag)
-		: document.createElement(tag);
-	for (const [name, value] of Object.entries(props ?? {})) {
-		if (value === null || value === undefined || value === false) continue;
-		if (name === "class") node.setAttribute("class", value);
-		else if (name === "dataset") Object.assign(node.dataset, value);
-		else if (name === "on") for (const [type, listener] of Object.entries(value)) node.addEventListener(type, listener);
-		else if (name.startsWith(".")) node[name.slice(1)] = value;
-		else node.setAttribute(name, value === true ? "" : String(value));
-	}
-	add(node, children);
-	return node;
+  const node = tag === "svg" || tag === "path" || tag === "circle"
+    ? document.createElementNS("http://www.w3.org/2000/svg", tag)
+    : document.createElement(tag);
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "class") node.setAttribute("class", value);
+    else if (name === "dataset") Object.assign(node.dataset, value);
+    else if (name === "on") for (const [type, listener] of Object.entries(value)) node.addEventListener(type, listener);
+    else if (name.startsWith(".")) node[name.slice(1)] = value;
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  add(node, children);
+  return node;
 }
 
 export function add(node, children) {
-	for (const child of children) {
-		if (Array.isArray(child)) add(node, child);
-		else if (child !== null && child !== undefined && child !== false) node.append(child);
-	}
+  for (const child of children) {
+    if (Array.isArray(child)) add(node, child);
+    else if (child !== null && child !== undefined && child !== false) node.append(child);
+  }
 }
 
 /** Write a text if it is another one: an unchanged one keeps selections and costs no layout. */
 export function write(node, text) {
-	if (node.textContent !== text) node.textContent = text;
+  if (node.textContent !== text) node.textContent = text;
 }
 
 /** Set or remove attributes. */
 export function set(node, attributes) {
-	for (const [name, value] of Object.entries(attributes)) {
-		if (value === null || value === undefined || value === false) node.removeAttribute(name);
-		else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value === true ? "" : String(value));
-	}
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) node.removeAttribute(name);
+    else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value === true ? "" : String(value));
+  }
 }
 
 /** Make `parent`'s children these nodes in this order, moving as few as can be: what stays keeps focus and scroll. */
 export function arrange(parent, nodes) {
-	const wanted = new Set(nodes);
-	for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
-	let place = parent.firstElementChild;
-	for (const node of nodes) {
-		if (node === place) place = place.nextElementSibling;
-		else parent.insertBefore(node, place);
-	}
+  const wanted = new Set(nodes);
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  let place = parent.firstElementChild;
+  for (const node of nodes) {
+    if (node === place) place = place.nextElementSibling;
+    else parent.insertBefore(node, place);
+  }
 }
 
 /** A small drawing, of strokes in the text's colour; decoration only. */
 export function icon(...paths) {
-	return el(
-		"svg",
-		{ viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", class: "icon", focusable: "false" },
-		paths.map((d) => el("path", { d })),
-	);
+  return el(
+    "svg",
+    { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", class: "icon", focusable: "false" },
+    paths.map((d) => el("path", { d })),
+  );
 }
 
 let last = 0;

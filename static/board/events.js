@@ -2,33 +2,33 @@
 
 /** `feed(text)` for each piece; `onEvent({event, data, id})` for each event, `onRetry(ms)` for what the server asks. */
 export function createEventReader({ onEvent, onRetry }) {
-	let rest = "";
-	let event = "message";
-	let data = [];
-	let id = null;
+  let rest = "";
+  let event = "message";
+  let data = [];
+  let id = null;
 
-	function take(line) {
-		if (line === "") {
-			if (data.length) onEvent({ event, data: data.join("\n"), id });
-			event = "message";
-			data = [];
-			return;
-		}
-		const colon = line.indexOf(":");
-		if (colon === 0) return;
-		const field = colon < 0 ? line : line.slice(0, colon);
-		const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
-		if (field === "data") data.push(value);
-		else if (field === "event") event = value;
-		else if (field === "id") id = value;
-		else if (field === "retry" && /^\d+$/.test(value)) onRetry(Number(value));
-	}
+  function take(line) {
+    if (line === "") {
+      if (data.length) onEvent({ event, data: data.join("\n"), id });
+      event = "message";
+      data = [];
+      return;
+    }
+    const colon = line.indexOf(":");
+    if (colon === 0) return;
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
+    if (field === "data") data.push(value);
+    else if (field === "event") event = value;
+    else if (field === "id") id = value;
+    else if (field === "retry" && /^\d+$/.test(value)) onRetry(Number(value));
+  }
 
-	return {
-		feed(text) {
-			const lines = (rest + text).split("\n");
-			rest = lines.pop();
-			for (const line of lines) take(line.endsWith("\r") ? line.slice(0, -1) : line);
-		},
-	};
+  return {
+    feed(text) {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop();
+      for (const line of lines) take(line.endsWith("\r") ? line.slice(0, -1) : line);
+    },
+  };
 }

@@ -8,112 +8,112 @@ import { isEmpty, matches, parse } from "./query.js";
 
 export const NAMES = { todo: "To do", doing: "Doing", blocked: "Blocked", done: "Done" };
 const NOTHING = {
-	todo: "Nothing waits to be taken.",
-	doing: "Nobody is at work.",
-	blocked: "Nothing is stuck.",
-	done: "Nothing is finished yet.",
+  todo: "Nothing waits to be taken.",
+  doing: "Nobody is at work.",
+  blocked: "Nothing is stuck.",
+  done: "Nothing is finished yet.",
 };
 
 export function createLanes({ model, ui, seen }) {
-	const faces = new Map(); // id -> {row, node, key}
-	const trays = new Map(LANES.map((lane) => [lane, tray(lane)]));
-	const tabs = el(
-		"div", { class: "lane-switch", role: "group", "aria-label": "Lane" },
-		LANES.map((lane) =>
-			el("button", { type: "button", class: "lane-tab", dataset: { laneTab: lane, status: lane }, on: { click: () => ui.setLane(lane) } },
-				el("span", { class: "dot" }), NAMES[lane], el("span", { class: "pill" }, "0")),
-		),
-	);
-	const node = el("div", { class: "lanes-view" }, tabs, el("div", { class: "lanes" }, [...trays.values()].map((one) => one.node)));
+  const faces = new Map(); // id -> {row, node, key}
+  const trays = new Map(LANES.map((lane) => [lane, tray(lane)]));
+  const tabs = el(
+    "div", { class: "lane-switch", role: "group", "aria-label": "Lane" },
+    LANES.map((lane) =>
+      el("button", { type: "button", class: "lane-tab", dataset: { laneTab: lane, status: lane }, on: { click: () => ui.setLane(lane) } },
+        el("span", { class: "dot" }), NAMES[lane], el("span", { class: "pill" }, "0")),
+    ),
+  );
+  const node = el("div", { class: "lanes-view" }, tabs, el("div", { class: "lanes" }, [...trays.values()].map((one) => one.node)));
 
-	function tray(lane) {
-		const id = `lane-${lane}`;
-		const count = el("span", { class: "pill", dataset: { count: "" } }, "0");
-		const fold = el(
-			"button", { type: "button", class: "fold", dataset: { fold: "" }, "aria-controls": id, on: { click: () => ui.toggleFold(lane) } },
-			icon("M4 6l4 4 4-4"), el("span", { class: "hidden" }, `Fold ${NAMES[lane]}`),
-		);
-		const list = el("ol", { class: "cards", id, "aria-label": `${NAMES[lane]} cards` });
-		const empty = el("p", { class: "lane-empty" }, NOTHING[lane]);
-		const more = el("button", { type: "button", class: "button quiet show-more", on: { click: () => ui.showMore(lane) } });
-		const section = el(
-			"section", { class: "lane", dataset: { lane, status: lane }, "aria-labelledby": `${id}-name` },
-			el("header", { class: "lane-head" }, el("span", { class: "dot" }), el("h2", { id: `${id}-name` }, NAMES[lane]), count, el("span", { class: "grow" }), fold),
-			el("div", { class: "lane-body" }, list, empty, more),
-		);
-		return { node: section, count, fold, list, empty, more };
-	}
+  function tray(lane) {
+    const id = `lane-${lane}`;
+    const count = el("span", { class: "pill", dataset: { count: "" } }, "0");
+    const fold = el(
+      "button", { type: "button", class: "fold", dataset: { fold: "" }, "aria-controls": id, on: { click: () => ui.toggleFold(lane) } },
+      icon("M4 6l4 4 4-4"), el("span", { class: "hidden" }, `Fold ${NAMES[lane]}`),
+    );
+    const list = el("ol", { class: "cards", id, "aria-label": `${NAMES[lane]} cards` });
+    const empty = el("p", { class: "lane-empty" }, NOTHING[lane]);
+    const more = el("button", { type: "button", class: "button quiet show-more", on: { click: () => ui.showMore(lane) } });
+    const section = el(
+      "section", { class: "lane", dataset: { lane, status: lane }, "aria-labelledby": `${id}-name` },
+      el("header", { class: "lane-head" }, el("span", { class: "dot" }), el("h2", { id: `${id}-name` }, NAMES[lane]), count, el("span", { class: "grow" }), fold),
+      el("div", { class: "lane-body" }, list, empty, more),
+    );
+    return { node: section, count, fold, list, empty, more };
+  }
 
-	/** The ids that a lane shows under the filter. */
-	function visible(lane, query) {
-		const ids = model.state.order[lane];
-		if (isEmpty(query)) return ids;
-		return ids.filter((id) => {
-			const row = model.state.rows.get(id);
-			return row && matches(row, query);
-		});
-	}
+  /** The ids that a lane shows under the filter. */
+  function visible(lane, query) {
+    const ids = model.state.order[lane];
+    if (isEmpty(query)) return ids;
+    return ids.filter((id) => {
+      const row = model.state.rows.get(id);
+      return row && matches(row, query);
+    });
+  }
 
-	function face(id) {
-		const row = model.state.rows.get(id);
-		if (!row) return null;
-		const canWrite = model.state.can.write;
-		const isNews = seen.isNews(row);
-		const known = faces.get(id);
-		if (known && known.row === row && known.canWrite === canWrite && known.isNews === isNews) return known.node;
-		const made = cardFace(row, { canWrite, now: model.now(), isNews, seat: model.state.seat });
-		if (known?.node.contains(document.activeElement)) keepFocus(known.node, made);
-		faces.set(id, { row, canWrite, isNews, node: made });
-		if (known?.node.parentNode) known.node.replaceWith(made);
-		return made;
-	}
+  function face(id) {
+    const row = model.state.rows.get(id);
+    if (!row) return null;
+    const canWrite = model.state.can.write;
+    const isNews = seen.isNews(row);
+    const known = faces.get(id);
+    if (known && known.row === row && known.canWrite === canWrite && known.isNews === isNews) return known.node;
+    const made = cardFace(row, { canWrite, now: model.now(), isNews, seat: model.state.seat });
+    if (known?.node.contains(document.activeElement)) keepFocus(known.node, made);
+    faces.set(id, { row, canWrite, isNews, node: made });
+    if (known?.node.parentNode) known.node.replaceWith(made);
+    return made;
+  }
 
-	function draw() {
-		const query = parse(ui.state.filter);
-		const filtered = !isEmpty(query);
-		const narrow = ui.state.lane ?? LANES.find((lane) => visible(lane, query).length) ?? "todo";
-		const alive = new Set();
-		for (const [lane, { node: section, count, fold, list, empty, more }] of trays) {
-			const ids = visible(lane, query);
-			const total = model.state.order[lane].length;
-			const folded = Boolean(ui.state.folds[lane]);
-			const shown = folded ? [] : ids.slice(0, ui.limit(lane));
-			const active = document.activeElement;
-			const drawn = shown.map(face).filter(Boolean);
-			arrange(list, drawn);
-			if (active !== document.activeElement && active?.isConnected) active.focus({ preventScroll: true });
-			for (const id of shown) alive.add(id);
-			write(count, filtered ? `${ids.length}/${total}` : String(total));
-			set(count, { "aria-label": filtered ? `${ids.length} of ${total} cards` : `${total} cards` });
-			set(fold, { "aria-expanded": String(!folded) });
-			set(section, { "data-folded": folded ? "1" : null, "data-narrow": lane === narrow ? "1" : null });
-			empty.hidden = folded || ids.length > 0;
-			write(empty, filtered && total > 0 ? "No card here matches the filter." : NOTHING[lane]);
-			const left = folded ? 0 : ids.length - shown.length;
-			more.hidden = left <= 0;
-			write(more, `Show ${Math.min(left, 300)} more of ${left}`);
-			const tab = tabs.querySelector(`[data-lane-tab="${lane}"]`);
-			set(tab, { "aria-pressed": String(lane === narrow) });
-			write(tab.querySelector(".pill"), count.textContent);
-		}
-		for (const id of faces.keys()) if (!alive.has(id)) faces.delete(id);
-	}
+  function draw() {
+    const query = parse(ui.state.filter);
+    const filtered = !isEmpty(query);
+    const narrow = ui.state.lane ?? LANES.find((lane) => visible(lane, query).length) ?? "todo";
+    const alive = new Set();
+    for (const [lane, { node: section, count, fold, list, empty, more }] of trays) {
+      const ids = visible(lane, query);
+      const total = model.state.order[lane].length;
+      const folded = Boolean(ui.state.folds[lane]);
+      const shown = folded ? [] : ids.slice(0, ui.limit(lane));
+      const active = document.activeElement;
+      const drawn = shown.map(face).filter(Boolean);
+      arrange(list, drawn);
+      if (active !== document.activeElement && active?.isConnected) active.focus({ preventScroll: true });
+      for (const id of shown) alive.add(id);
+      write(count, filtered ? `${ids.length}/${total}` : String(total));
+      set(count, { "aria-label": filtered ? `${ids.length} of ${total} cards` : `${total} cards` });
+      set(fold, { "aria-expanded": String(!folded) });
+      set(section, { "data-folded": folded ? "1" : null, "data-narrow": lane === narrow ? "1" : null });
+      empty.hidden = folded || ids.length > 0;
+      write(empty, filtered && total > 0 ? "No card here matches the filter." : NOTHING[lane]);
+      const left = folded ? 0 : ids.length - shown.length;
+      more.hidden = left <= 0;
+      write(more, `Show ${Math.min(left, 300)} more of ${left}`);
+      const tab = tabs.querySelector(`[data-lane-tab="${lane}"]`);
+      set(tab, { "aria-pressed": String(lane === narrow) });
+      write(tab.querySelector(".pill"), count.textContent);
+    }
+    for (const id of faces.keys()) if (!alive.has(id)) faces.delete(id);
+  }
 
-	return {
-		node,
-		draw,
-		/** The element of a card, if it is drawn. */
-		faceOf: (id) => faces.get(id)?.node ?? null,
-		/** The ids that are drawn, lane by lane. */
-		shownIds: () => [...node.querySelectorAll(".lane .card")].filter((card) => card.offsetParent !== null).map((card) => Number(card.dataset.card)),
-	};
+  return {
+    node,
+    draw,
+    /** The element of a card, if it is drawn. */
+    faceOf: (id) => faces.get(id)?.node ?? null,
+    /** The ids that are drawn, lane by lane. */
+    shownIds: () => [...node.querySelectorAll(".lane .card")].filter((card) => card.offsetParent !== null).map((card) => Number(card.dataset.card)),
+  };
 }
 
 /** Focus is on the old face: it goes to the same place on the new one once that stands in the page. */
 function keepFocus(before, after) {
-	const action = document.activeElement.dataset?.action;
-	queueMicrotask(() => {
-		const place = (action && after.querySelector(`[data-action="${action}"]`)) || after;
-		if (document.activeElement === document.body || before.contains(document.activeElement)) place.focus({ preventScroll: true });
-	});
+  const action = document.activeElement.dataset?.action;
+  queueMicrotask(() => {
+    const place = (action && after.querySelector(`[data-action="${action}"]`)) || after;
+    if (document.activeElement === document.body || before.contains(document.activeElement)) place.focus({ preventScroll: true });
+  });
 }

@@ -5,288 +5,288 @@ import { createEventReader } from "./events.js";
 import { canShare, createTabs } from "./tabs.js";
 
 export const TIMES = {
-	silence: 35_000, // the server says something at least every 15 s
-	grace: 4_000, // a stream that ended on purpose may take this long to return before anybody is told
-	backoff: [1_000, 2_000, 4_000, 8_000, 15_000],
-	poll: 5_000,
-	probe: 15_000,
-	hello: 300,
-	hidden: 60_000,
+  silence: 35_000, // the server says something at least every 15 s
+  grace: 4_000, // a stream that ended on purpose may take this long to return before anybody is told
+  backoff: [1_000, 2_000, 4_000, 8_000, 15_000],
+  poll: 5_000,
+  probe: 15_000,
+  hello: 300,
+  hidden: 60_000,
 };
 
 const GONE = new Set([401, 403]);
 
 export function createLive({ api, model, base, times = TIMES }) {
-	let stream = null; // the open one: {abort, lastByte}
-	let timer = null;
-	let failures = 0;
-	let retry = 1_500;
-	let stopped = false;
-	let leading = false;
-	let endedAt = 0;
-	let tabs = null;
-	let watch = null;
-	let helloTimer = null;
-	let hiddenTimer = null;
-	let etag = null;
+  let stream = null; // the open one: {abort, lastByte}
+  let timer = null;
+  let failures = 0;
+  let retry = 1_500;
+  let stopped = false;
+  let leading = false;
+  let endedAt = 0;
+  let tabs = null;
+  let watch = null;
+  let helloTimer = null;
+  let hiddenTimer = null;
+  let etag = null;
 
-	const jitter = (ms) => ms * (0.8 + 0.4 * Math.random());
+  const jitter = (ms) => ms * (0.8 + 0.4 * Math.random());
 
-	function later(ms, work) {
-		clearTimeout(timer);
-		timer = setTimeout(work, ms);
-	}
+  function later(ms, work) {
+    clearTimeout(timer);
+    timer = setTimeout(work, ms);
+  }
 
-	function connection(kind, why) {
-		model.setConnection(kind, why);
-		if (leading) tabs?.tell({ type: "connection", kind, why });
-	}
+  function connection(kind, why) {
+    model.setConnection(kind, why);
+    if (leading) tabs?.tell({ type: "connection", kind, why });
+  }
 
-	function refused() {
-		halt();
-		model.setConnection("refused");
-	}
+  function refused() {
+    halt();
+    model.setConnection("refused");
+  }
 
-	// ---- the whole board, asked for ----
+  // ---- the whole board, asked for ----
 
-	/** The board as it is, with what this tab's own key may do. False if it could not be had. */
-	async function fetchBoard() {
-		const answer = await api.get("/api/board", { headers: etag ? { "If-None-Match": etag } : {} });
-		if (stopped) return false;
-		if (GONE.has(answer.status)) {
-			refused();
-			return false;
-		}
-		if (answer.status === 304) return true;
-		if (!answer.ok) return false;
-		etag = answer.headers.get("ETag");
-		model.applySnapshot(answer.body);
-		return true;
-	}
+  /** The board as it is, with what this tab's own key may do. False if it could not be had. */
+  async function fetchBoard() {
+    const answer = await api.get("/api/board", { headers: etag ? { "If-None-Match": etag } : {} });
+    if (stopped) return false;
+    if (GONE.has(answer.status)) {
+      refused();
+      return false;
+    }
+    if (answer.status === 304) return true;
+    if (!answer.ok) return false;
+    etag = answer.headers.get("ETag");
+    model.applySnapshot(answer.body);
+    return true;
+  }
 
-	// ---- the stream ----
+  // ---- the stream ----
 
-	function open() {
-		clearTimeout(timer);
-		if (stopped || !leading || stream) return;
-		const { epoch, rev, digest } = model.state;
-		const query = rev >= 0 ? `?last=${encodeURIComponent(`${epoch}.${rev}`)}&have=${encodeURIComponent(digest ?? "")}` : "";
-		const abort = new AbortController();
-		const mine = { abort, lastByte: performance.now() };
-		stream = mine;
-		void read(query, mine).then((outcome) => {
-			if (stream === mine) stream = null;
-			if (!stopped && leading) ended(outcome);
-		});
-	}
+  function open() {
+    clearTimeout(timer);
+    if (stopped || !leading || stream) return;
+    const { epoch, rev, digest } = model.state;
+    const query = rev >= 0 ? `?last=${encodeURIComponent(`${epoch}.${rev}`)}&have=${encodeURIComponent(digest ?? "")}` : "";
+    const abort = new AbortController();
+    const mine = { abort, lastByte: performance.now() };
+    stream = mine;
+    void read(query, mine).then((outcome) => {
+      if (stream === mine) stream = null;
+      if (!stopped && leading) ended(outcome);
+    });
+  }
 
-	/** Read one stream to its end: "clean", "failed", "refused", "full", "bye" or "again" (start over without a state). */
-	async function read(query, mine) {
-		let response;
-		try {
-			response = await api.stream(`/events${query}`, mine.abort.signal);
-		} catch {
-			return "failed";
-		}
-		if (GONE.has(response.status)) return "refused";
-		if (response.status === 503) return "full";
-		if (!response.ok || !response.body) return "failed";
-		if (model.state.rev >= 0) connected();
-		let outcome = "clean";
-		const events = createEventReader({
-			onEvent: (event) => {
-				const said = take(event);
-				if (said) outcome = said;
-			},
-			onRetry: (ms) => (retry = ms),
-		});
-		const reader = response.body.getReader();
-		const decoder = new TextDecoder();
-		try {
-			for (;;) {
-				const { done, value } = await reader.read();
-				if (done) return outcome;
-				mine.lastByte = performance.now();
-				events.feed(decoder.decode(value, { stream: true }));
-				if (outcome !== "clean") {
-					mine.abort.abort();
-					return outcome;
-				}
-			}
-		} catch {
-			return outcome === "clean" ? "failed" : outcome;
-		}
-	}
+  /** Read one stream to its end: "clean", "failed", "refused", "full", "bye" or "again" (start over without a state). */
+  async function read(query, mine) {
+    let response;
+    try {
+      response = await api.stream(`/events${query}`, mine.abort.signal);
+    } catch {
+      return "failed";
+    }
+    if (GONE.has(response.status)) return "refused";
+    if (response.status === 503) return "full";
+    if (!response.ok || !response.body) return "failed";
+    if (model.state.rev >= 0) connected();
+    let outcome = "clean";
+    const events = createEventReader({
+      onEvent: (event) => {
+        const said = take(event);
+        if (said) outcome = said;
+      },
+      onRetry: (ms) => (retry = ms),
+    });
+    const reader = response.body.getReader();
+    const decoder = new TextDecoder();
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return outcome;
+        mine.lastByte = performance.now();
+        events.feed(decoder.decode(value, { stream: true }));
+        if (outcome !== "clean") {
+          mine.abort.abort();
+          return outcome;
+        }
+      }
+    } catch {
+      return outcome === "clean" ? "failed" : outcome;
+    }
+  }
 
-	function connected() {
-		failures = 0;
-		endedAt = 0;
-		connection("live");
-	}
+  function connected() {
+    failures = 0;
+    endedAt = 0;
+    connection("live");
+  }
 
-	/** One event of the stream. What it says about the stream's end, if anything. */
-	function take({ event, data, id }) {
-		let said;
-		try {
-			said = JSON.parse(data);
-		} catch {
-			return "again";
-		}
-		if (event === "bye") return `bye ${said.why}`;
-		if (!apply(event, said, said.can ?? model.state.can)) return "again";
-		connected();
-		const epoch = (id ?? "").slice(0, (id ?? "").lastIndexOf("."));
-		tabs?.tell({ type: "frame", event, data: said, epoch });
-		return null;
-	}
+  /** One event of the stream. What it says about the stream's end, if anything. */
+  function take({ event, data, id }) {
+    let said;
+    try {
+      said = JSON.parse(data);
+    } catch {
+      return "again";
+    }
+    if (event === "bye") return `bye ${said.why}`;
+    if (!apply(event, said, said.can ?? model.state.can)) return "again";
+    connected();
+    const epoch = (id ?? "").slice(0, (id ?? "").lastIndexOf("."));
+    tabs?.tell({ type: "frame", event, data: said, epoch });
+    return null;
+  }
 
-	function apply(event, data, can) {
-		if (event === "snapshot") model.applySnapshot(data, { can });
-		else if (event === "rebase") model.rebase(data);
-		else if (event === "patch") return model.applyPatch(data);
-		return true;
-	}
+  function apply(event, data, can) {
+    if (event === "snapshot") model.applySnapshot(data, { can });
+    else if (event === "rebase") model.rebase(data);
+    else if (event === "patch") return model.applyPatch(data);
+    return true;
+  }
 
-	function ended(outcome) {
-		if (outcome === "refused") return refused();
-		if (outcome.startsWith("bye")) {
-			connection("stopped", outcome.slice(4));
-			return later(times.probe, probe);
-		}
-		if (outcome === "full") {
-			connection("polling");
-			return poll();
-		}
-		if (outcome === "again") {
-			model.state.rev = -1;
-			return later(0, open);
-		}
-		if (outcome === "clean") {
-			endedAt ||= performance.now();
-			return later(retry, open);
-		}
-		const wait = times.backoff[Math.min(failures, times.backoff.length - 1)];
-		failures += 1;
-		if (failures > 1 || !endedAt || performance.now() - endedAt > times.grace) connection("reconnecting");
-		later(jitter(failures === 1 ? Math.min(wait, 500) : wait), open);
-	}
+  function ended(outcome) {
+    if (outcome === "refused") return refused();
+    if (outcome.startsWith("bye")) {
+      connection("stopped", outcome.slice(4));
+      return later(times.probe, probe);
+    }
+    if (outcome === "full") {
+      connection("polling");
+      return poll();
+    }
+    if (outcome === "again") {
+      model.state.rev = -1;
+      return later(0, open);
+    }
+    if (outcome === "clean") {
+      endedAt ||= performance.now();
+      return later(retry, open);
+    }
+    const wait = times.backoff[Math.min(failures, times.backoff.length - 1)];
+    failures += 1;
+    if (failures > 1 || !endedAt || performance.now() - endedAt > times.grace) connection("reconnecting");
+    later(jitter(failures === 1 ? Math.min(wait, 500) : wait), open);
+  }
 
-	async function poll(round = 1) {
-		if (!(await fetchBoard()) && !stopped) connection("reconnecting");
-		else if (!stopped) connection("polling");
-		if (stopped || !leading) return;
-		tabs?.tell({ type: "state", state: model.exported() });
-		later(times.poll, () => (round % 6 ? void poll(round + 1) : open()));
-	}
+  async function poll(round = 1) {
+    if (!(await fetchBoard()) && !stopped) connection("reconnecting");
+    else if (!stopped) connection("polling");
+    if (stopped || !leading) return;
+    tabs?.tell({ type: "state", state: model.exported() });
+    later(times.poll, () => (round % 6 ? void poll(round + 1) : open()));
+  }
 
-	/** After the page said good-bye: see whether it is there again. */
-	async function probe() {
-		etag = null;
-		const back = await fetchBoard();
-		if (stopped || !leading) return;
-		if (back) open();
-		else later(times.probe, probe);
-	}
+  /** After the page said good-bye: see whether it is there again. */
+  async function probe() {
+    etag = null;
+    const back = await fetchBoard();
+    if (stopped || !leading) return;
+    if (back) open();
+    else later(times.probe, probe);
+  }
 
-	/** Start over at once: the machine slept, the network is back, nothing has come for too long. */
-	function reopen() {
-		if (stopped || !leading) return;
-		stream?.abort.abort();
-		stream = null;
-		open();
-	}
+  /** Start over at once: the machine slept, the network is back, nothing has come for too long. */
+  function reopen() {
+    if (stopped || !leading) return;
+    stream?.abort.abort();
+    stream = null;
+    open();
+  }
 
-	const isSilent = () => stream && performance.now() - stream.lastByte > times.silence;
+  const isSilent = () => stream && performance.now() - stream.lastByte > times.silence;
 
-	// ---- the other tabs ----
+  // ---- the other tabs ----
 
-	function lead() {
-		leading = true;
-		clearTimeout(helloTimer);
-		open();
-	}
+  function lead() {
+    leading = true;
+    clearTimeout(helloTimer);
+    open();
+  }
 
-	function follow() {
-		leading = false;
-		clearTimeout(timer);
-		stream?.abort.abort();
-		stream = null;
-		hello();
-	}
+  function follow() {
+    leading = false;
+    clearTimeout(timer);
+    stream?.abort.abort();
+    stream = null;
+    hello();
+  }
 
-	function hello() {
-		tabs.tell({ type: "hello" });
-		clearTimeout(helloTimer);
-		helloTimer = setTimeout(() => {
-			if (!leading) void fetchBoard();
-		}, times.hello);
-	}
+  function hello() {
+    tabs.tell({ type: "hello" });
+    clearTimeout(helloTimer);
+    helloTimer = setTimeout(() => {
+      if (!leading) void fetchBoard();
+    }, times.hello);
+  }
 
-	function hear(message) {
-		if (stopped) return;
-		if (message.type === "hello" && leading && model.state.rev >= 0) {
-			tabs.tell({ type: "state", state: model.exported(), connection: model.state.connection.kind });
-		} else if (leading) {
-			return;
-		} else if (message.type === "state") {
-			clearTimeout(helloTimer);
-			model.applySnapshot(message.state, { can: model.state.can });
-			model.setConnection(message.connection ?? "live");
-		} else if (message.type === "frame") {
-			const known = message.event === "snapshot" || message.epoch === model.state.epoch || message.event === "rebase";
-			if (known && apply(message.event, message.data, model.state.can)) model.setConnection("live");
-			else if (!known || message.data.to > model.state.rev) hello();
-		} else if (message.type === "connection") {
-			model.setConnection(message.kind, message.why);
-		}
-	}
+  function hear(message) {
+    if (stopped) return;
+    if (message.type === "hello" && leading && model.state.rev >= 0) {
+      tabs.tell({ type: "state", state: model.exported(), connection: model.state.connection.kind });
+    } else if (leading) {
+      return;
+    } else if (message.type === "state") {
+      clearTimeout(helloTimer);
+      model.applySnapshot(message.state, { can: model.state.can });
+      model.setConnection(message.connection ?? "live");
+    } else if (message.type === "frame") {
+      const known = message.event === "snapshot" || message.epoch === model.state.epoch || message.event === "rebase";
+      if (known && apply(message.event, message.data, model.state.can)) model.setConnection("live");
+      else if (!known || message.data.to > model.state.rev) hello();
+    } else if (message.type === "connection") {
+      model.setConnection(message.kind, message.why);
+    }
+  }
 
-	// ---- the page's life ----
+  // ---- the page's life ----
 
-	function onVisible() {
-		clearTimeout(hiddenTimer);
-		if (document.hidden) {
-			if (!tabs) hiddenTimer = setTimeout(pause, times.hidden);
-		} else if (!stream || isSilent()) {
-			reopen();
-		}
-	}
+  function onVisible() {
+    clearTimeout(hiddenTimer);
+    if (document.hidden) {
+      if (!tabs) hiddenTimer = setTimeout(pause, times.hidden);
+    } else if (!stream || isSilent()) {
+      reopen();
+    }
+  }
 
-	function pause() {
-		stream?.abort.abort();
-		stream = null;
-		clearTimeout(timer);
-		model.setConnection("hidden");
-	}
+  function pause() {
+    stream?.abort.abort();
+    stream = null;
+    clearTimeout(timer);
+    model.setConnection("hidden");
+  }
 
-	function halt() {
-		stopped = true;
-		clearTimeout(timer);
-		clearTimeout(helloTimer);
-		clearTimeout(hiddenTimer);
-		clearInterval(watch);
-		stream?.abort.abort();
-		stream = null;
-		tabs?.stop();
-		window.removeEventListener("online", reopen);
-		document.removeEventListener("visibilitychange", onVisible);
-	}
+  function halt() {
+    stopped = true;
+    clearTimeout(timer);
+    clearTimeout(helloTimer);
+    clearTimeout(hiddenTimer);
+    clearInterval(watch);
+    stream?.abort.abort();
+    stream = null;
+    tabs?.stop();
+    window.removeEventListener("online", reopen);
+    document.removeEventListener("visibilitychange", onVisible);
+  }
 
-	return {
-		async start() {
-			window.addEventListener("online", reopen);
-			document.addEventListener("visibilitychange", onVisible);
-			watch = setInterval(() => isSilent() && reopen(), Math.min(5_000, times.silence));
-			await fetchBoard();
-			if (stopped) return;
-			if (canShare()) {
-				tabs = createTabs({ name: `pi-board:${base}`, onLead: lead, onFollow: follow, onMessage: hear });
-				tabs.start();
-			} else {
-				lead();
-			}
-		},
-		stop: halt,
-		reopen,
-	};
+  return {
+    async start() {
+      window.addEventListener("online", reopen);
+      document.addEventListener("visibilitychange", onVisible);
+      watch = setInterval(() => isSilent() && reopen(), Math.min(5_000, times.silence));
+      await fetchBoard();
+      if (stopped) return;
+      if (canShare()) {
+        tabs = createTabs({ name: `pi-board:${base}`, onLead: lead, onFollow: follow, onMessage: hear });
+        tabs.start();
+      } else {
+        lead();
+      }
+    },
+    stop: halt,
+    reopen,
+  };
 }

@@ -10,15 +10,15 @@ const fold = (text) => text.normalize("NFKC").toLowerCase();
 
 /** A query, taken apart once. */
 export function parse(text) {
-	const numbers = new Set();
-	const terms = [];
-	for (const term of fold(text).split(SPACE)) {
-		if (!term) continue;
-		const found = NUMBER.exec(term);
-		if (found) numbers.add(Number(found[1]));
-		else terms.push(term);
-	}
-	return { numbers, terms };
+  const numbers = new Set();
+  const terms = [];
+  for (const term of fold(text).split(SPACE)) {
+    if (!term) continue;
+    const found = NUMBER.exec(term);
+    if (found) numbers.add(Number(found[1]));
+    else terms.push(term);
+  }
+  return { numbers, terms };
 }
 
 export const isEmpty = (query) => query.numbers.size === 0 && query.terms.length === 0;
@@ -26,25 +26,25 @@ export const isEmpty = (query) => query.numbers.size === 0 && query.terms.length
 const folded = new WeakMap();
 
 function places(row) {
-	let found = folded.get(row);
-	if (!found) {
-		found = [row.title, ...row.paths, ...(row.owner ? [row.owner.label] : [])].map(fold);
-		folded.set(row, found);
-	}
-	return found;
+  let found = folded.get(row);
+  if (!found) {
+    found = [row.title, ...row.paths, ...(row.owner ? [row.owner.label] : [])].map(fold);
+    folded.set(row, found);
+  }
+  return found;
 }
 
 /** Whether every term matches this row. */
 export function matches(row, query) {
-	if (query.numbers.size && !(query.numbers.size === 1 && query.numbers.has(row.id))) return false;
-	if (!query.terms.length) return true;
-	const inside = places(row);
-	return query.terms.every((term) => inside.some((place) => place.includes(term)));
+  if (query.numbers.size && !(query.numbers.size === 1 && query.numbers.has(row.id))) return false;
+  if (!query.terms.length) return true;
+  const inside = places(row);
+  return query.terms.every((term) => inside.some((place) => place.includes(term)));
 }
 
 /** Whether every term of a query without a number matches one of these texts. */
 export function matchesTexts(texts, query) {
-	if (query.numbers.size) return false;
-	const inside = texts.map(fold);
-	return query.terms.every((term) => inside.some((place) => place.includes(term)));
+  if (query.numbers.size) return false;
+  const inside = texts.map(fold);
+  return query.terms.every((term) => inside.some((place) => place.includes(term)));
 }

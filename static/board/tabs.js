@@ -10,63 +10,63 @@ export const canShare = () => Boolean(navigator.locks && window.BroadcastChannel
 /** `onLead()` is called when this tab is to follow the server, `onFollow()` when another one does, `onMessage(data)` for
  * what another tab says. */
 export function createTabs({ name, onLead, onFollow, onMessage, beatMs = BEAT_MS, deadMs = DEAD_MS }) {
-	const channel = new BroadcastChannel(name);
-	let leads = false;
-	let letGo = null;
-	let heard = performance.now();
-	let stopped = false;
-	let timer = null;
+  const channel = new BroadcastChannel(name);
+  let leads = false;
+  let letGo = null;
+  let heard = performance.now();
+  let stopped = false;
+  let timer = null;
 
-	function tell(message) {
-		if (!stopped) channel.postMessage(message);
-	}
+  function tell(message) {
+    if (!stopped) channel.postMessage(message);
+  }
 
-	async function stand(options = {}) {
-		try {
-			await navigator.locks.request(name, options, () => {
-				if (stopped) return undefined;
-				leads = true;
-				onLead();
-				return new Promise((resolve) => (letGo = resolve));
-			});
-		} catch {
-			// stolen by a tab that took this one for dead, or aborted
-		}
-		letGo = null;
-		if (stopped) return;
-		const did = leads;
-		leads = false;
-		if (did) onFollow();
-		heard = performance.now();
-		void stand();
-	}
+  async function stand(options = {}) {
+    try {
+      await navigator.locks.request(name, options, () => {
+        if (stopped) return undefined;
+        leads = true;
+        onLead();
+        return new Promise((resolve) => (letGo = resolve));
+      });
+    } catch {
+      // stolen by a tab that took this one for dead, or aborted
+    }
+    letGo = null;
+    if (stopped) return;
+    const did = leads;
+    leads = false;
+    if (did) onFollow();
+    heard = performance.now();
+    void stand();
+  }
 
-	channel.onmessage = ({ data }) => {
-		heard = performance.now();
-		if (data?.type !== "beat") onMessage(data);
-	};
+  channel.onmessage = ({ data }) => {
+    heard = performance.now();
+    if (data?.type !== "beat") onMessage(data);
+  };
 
-	return {
-		start() {
-			onFollow();
-			void stand();
-			timer = setInterval(() => {
-				if (leads) tell({ type: "beat" });
-				else if (performance.now() - heard > deadMs && !document.hidden) {
-					heard = performance.now();
-					void stand({ steal: true });
-				}
-			}, beatMs);
-		},
-		stop() {
-			stopped = true;
-			clearInterval(timer);
-			letGo?.();
-			channel.close();
-		},
-		tell,
-		get leads() {
-			return leads;
-		},
-	};
+  return {
+    start() {
+      onFollow();
+      void stand();
+      timer = setInterval(() => {
+        if (leads) tell({ type: "beat" });
+        else if (performance.now() - heard > deadMs && !document.hidden) {
+          heard = performance.now();
+          void stand({ steal: true });
+        }
+      }, beatMs);
+    },
+    stop() {
+      stopped = true;
+      clearInterval(timer);
+      letGo?.();
+      channel.close();
+    },
+    tell,
+    get leads() {
+      return leads;
+    },
+  };
 }

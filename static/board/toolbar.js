@@ -6,108 +6,108 @@ import { el, icon, set, write } from "./dom.js";
 import { MAX_QUERY } from "./query.js";
 
 const BADGE = {
-	connecting: ["connecting…", "The board is being fetched."],
-	live: ["live", "Changes show as they happen."],
-	polling: ["live · 5s", "This page has as many streams as it can hold; the board is asked for every five seconds."],
-	reconnecting: ["reconnecting…", "The server does not answer. What is shown is how the board was before."],
-	stopped: ["stopped", "The page has stopped. What is shown is how the board was; /board starts it again."],
-	hidden: ["paused", "This tab was hidden for a while and follows again when it is shown."],
-	refused: ["closed", "This page was restarted: open it again with /board."],
+  connecting: ["connecting…", "The board is being fetched."],
+  live: ["live", "Changes show as they happen."],
+  polling: ["live · 5s", "This page has as many streams as it can hold; the board is asked for every five seconds."],
+  reconnecting: ["reconnecting…", "The server does not answer. What is shown is how the board was before."],
+  stopped: ["stopped", "The page has stopped. What is shown is how the board was; /board starts it again."],
+  hidden: ["paused", "This tab was hidden for a while and follows again when it is shown."],
+  refused: ["closed", "This page was restarted: open it again with /board."],
 };
 const QUIET_AFTER = 60; // seconds without a change after which the badge says for how long
 
 export function createToolbar({ model, ui, memory, actions, dialogs }) {
-	const seat = el("span", { class: "chip seat", id: "seat", title: "What this page writes as" });
-	const badge = el("span", { class: "live", id: "live", role: "status" });
-	const views = ["board", "team"].map((view) =>
-		el("button", { type: "button", class: "view", dataset: { view }, on: { click: () => ui.setView(view) } }, view === "board" ? "Board" : "Team"),
-	);
-	const bar = el("progress", { max: 1, value: 0, "aria-hidden": "true" });
-	const done = el("span", { class: "done-of" });
-	const filter = el("input", {
-		type: "search", id: "filter", placeholder: "Filter", "aria-label": "Filter by title, path or owner", maxlength: MAX_QUERY, autocomplete: "off",
-		spellcheck: "false", "aria-keyshortcuts": "/", on: { input: () => ui.setFilter(filter.value) },
-	});
-	const fresh = el("button", { type: "button", class: "button strong", id: "new-card", "aria-keyshortcuts": "n", on: { click: () => dialogs.openNew() } }, "+ New card");
-	const keys = el("button", { type: "button", class: "button icon-only", id: "keys", title: "Keys (?)", "aria-label": "Keys", "aria-keyshortcuts": "?", on: { click: () => dialogs.openSheet() } }, "?");
-	const theme = el("button", { type: "button", class: "button icon-only", id: "theme", on: { click: turn } },
-		icon("M8 3.2a4.8 4.8 0 1 0 4.8 4.8A3.8 3.8 0 0 1 8 3.2z"));
-	const menu = moreMenu();
-	const viewer = el("span", { class: "chip", id: "viewer-chip" }, "read-only");
-	const name = el("span", { class: "board-name", dir: "auto" });
-	const group = el("div", { class: "tools" });
-	const node = el(
-		"header", { class: "toolbar" },
-		el("div", { class: "who" }, el("span", { class: "mark-sign", "aria-hidden": "true" }, "π"), el("h1", null, name, el("span", { class: "hidden" }, " board")), seat, viewer, badge),
-		group,
-	);
+  const seat = el("span", { class: "chip seat", id: "seat", title: "What this page writes as" });
+  const badge = el("span", { class: "live", id: "live", role: "status" });
+  const views = ["board", "team"].map((view) =>
+    el("button", { type: "button", class: "view", dataset: { view }, on: { click: () => ui.setView(view) } }, view === "board" ? "Board" : "Team"),
+  );
+  const bar = el("progress", { max: 1, value: 0, "aria-hidden": "true" });
+  const done = el("span", { class: "done-of" });
+  const filter = el("input", {
+    type: "search", id: "filter", placeholder: "Filter", "aria-label": "Filter by title, path or owner", maxlength: MAX_QUERY, autocomplete: "off",
+    spellcheck: "false", "aria-keyshortcuts": "/", on: { input: () => ui.setFilter(filter.value) },
+  });
+  const fresh = el("button", { type: "button", class: "button strong", id: "new-card", "aria-keyshortcuts": "n", on: { click: () => dialogs.openNew() } }, "+ New card");
+  const keys = el("button", { type: "button", class: "button icon-only", id: "keys", title: "Keys (?)", "aria-label": "Keys", "aria-keyshortcuts": "?", on: { click: () => dialogs.openSheet() } }, "?");
+  const theme = el("button", { type: "button", class: "button icon-only", id: "theme", on: { click: turn } },
+    icon("M8 3.2a4.8 4.8 0 1 0 4.8 4.8A3.8 3.8 0 0 1 8 3.2z"));
+  const menu = moreMenu();
+  const viewer = el("span", { class: "chip", id: "viewer-chip" }, "read-only");
+  const name = el("span", { class: "board-name", dir: "auto" });
+  const group = el("div", { class: "tools" });
+  const node = el(
+    "header", { class: "toolbar" },
+    el("div", { class: "who" }, el("span", { class: "mark-sign", "aria-hidden": "true" }, "π"), el("h1", null, name, el("span", { class: "hidden" }, " board")), seat, viewer, badge),
+    group,
+  );
 
-	function moreMenu() {
-		const list = el("div", { class: "menu", id: "more-menu", popover: "auto" },
-			item("Copy viewer link", "copy-viewer", () => actions.copyViewerLink()),
-			item("Prune finished cards…", "prune", () => dialogs.openPrune()),
-			item("Revoke lead links…", "revoke", () => actions.revoke()),
-		);
-		const button = el("button", { type: "button", class: "button icon-only", id: "more", title: "More", "aria-label": "More", popovertarget: "more-menu", "aria-haspopup": "true" }, "⋯");
-		function item(text, id, act) {
-			return el("button", { type: "button", class: "menu-item", id, on: { click: () => { list.hidePopover?.(); act(); } } }, text);
-		}
-		return el("div", { class: "menu-place" }, button, list);
-	}
+  function moreMenu() {
+    const list = el("div", { class: "menu", id: "more-menu", popover: "auto" },
+      item("Copy viewer link", "copy-viewer", () => actions.copyViewerLink()),
+      item("Prune finished cards…", "prune", () => dialogs.openPrune()),
+      item("Revoke lead links…", "revoke", () => actions.revoke()),
+    );
+    const button = el("button", { type: "button", class: "button icon-only", id: "more", title: "More", "aria-label": "More", popovertarget: "more-menu", "aria-haspopup": "true" }, "⋯");
+    function item(text, id, act) {
+      return el("button", { type: "button", class: "menu-item", id, on: { click: () => { list.hidePopover?.(); act(); } } }, text);
+    }
+    return el("div", { class: "menu-place" }, button, list);
+  }
 
-	function turn() {
-		const dark = isDark();
-		const next = dark ? "light" : "dark";
-		document.documentElement.dataset.theme = next;
-		memory.kept.set("theme", next);
-		draw();
-	}
+  function turn() {
+    const dark = isDark();
+    const next = dark ? "light" : "dark";
+    document.documentElement.dataset.theme = next;
+    memory.kept.set("theme", next);
+    draw();
+  }
 
-	const isDark = () =>
-		document.documentElement.dataset.theme === "dark" ||
-		(!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+  const isDark = () =>
+    document.documentElement.dataset.theme === "dark" ||
+    (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
 
-	function draw() {
-		const { state } = model;
-		const { features = 0, done: finished = 0 } = state.round ?? {};
-		write(name, state.board.name ?? "Board");
-		document.title = state.board.name ? `${state.board.name} · board` : "Board";
-		write(seat, state.seat?.label ?? "");
-		seat.hidden = !state.can.write || !state.seat;
-		viewer.hidden = state.can.write || state.rev < 0;
-		for (const button of views) set(button, { "aria-pressed": String(button.dataset.view === ui.state.view) });
-		bar.max = Math.max(1, features);
-		bar.value = finished;
-		write(done, `${finished}/${features} done`);
-		set(theme, { "aria-label": isDark() ? "Light theme" : "Dark theme", title: isDark() ? "Light theme" : "Dark theme" });
-		if (document.activeElement !== filter && filter.value !== ui.state.filter) filter.value = ui.state.filter;
-		const wanted = [
-			el2("views"), el2("progress"), filter, state.can.write ? fresh : null, keys, theme, state.can.write ? menu : null,
-		].filter(Boolean);
-		if (wanted.some((one, at) => one !== group.children[at]) || group.children.length !== wanted.length) group.replaceChildren(...wanted);
-		tick();
-	}
+  function draw() {
+    const { state } = model;
+    const { features = 0, done: finished = 0 } = state.round ?? {};
+    write(name, state.board.name ?? "Board");
+    document.title = state.board.name ? `${state.board.name} · board` : "Board";
+    write(seat, state.seat?.label ?? "");
+    seat.hidden = !state.can.write || !state.seat;
+    viewer.hidden = state.can.write || state.rev < 0;
+    for (const button of views) set(button, { "aria-pressed": String(button.dataset.view === ui.state.view) });
+    bar.max = Math.max(1, features);
+    bar.value = finished;
+    write(done, `${finished}/${features} done`);
+    set(theme, { "aria-label": isDark() ? "Light theme" : "Dark theme", title: isDark() ? "Light theme" : "Dark theme" });
+    if (document.activeElement !== filter && filter.value !== ui.state.filter) filter.value = ui.state.filter;
+    const wanted = [
+      el2("views"), el2("progress"), filter, state.can.write ? fresh : null, keys, theme, state.can.write ? menu : null,
+    ].filter(Boolean);
+    if (wanted.some((one, at) => one !== group.children[at]) || group.children.length !== wanted.length) group.replaceChildren(...wanted);
+    tick();
+  }
 
-	const parts = {
-		views: el("div", { class: "views", role: "group", "aria-label": "View" }, views),
-		progress: el("div", { class: "progress", id: "progress" }, bar, done),
-	};
-	const el2 = (name) => parts[name];
+  const parts = {
+    views: el("div", { class: "views", role: "group", "aria-label": "View" }, views),
+    progress: el("div", { class: "progress", id: "progress" }, bar, done),
+  };
+  const el2 = (name) => parts[name];
 
-	let moved = performance.now();
+  let moved = performance.now();
 
-	/** The badge's age moves by itself. */
-	function tick() {
-		const { kind } = model.state.connection;
-		const [text, title] = BADGE[kind] ?? BADGE.connecting;
-		const quiet = (performance.now() - moved) / 1000;
-		write(badge, kind === "live" && quiet >= QUIET_AFTER ? `live · ${span(quiet)}` : text);
-		set(badge, { "data-live": kind, title });
-	}
+  /** The badge's age moves by itself. */
+  function tick() {
+    const { kind } = model.state.connection;
+    const [text, title] = BADGE[kind] ?? BADGE.connecting;
+    const quiet = (performance.now() - moved) / 1000;
+    write(badge, kind === "live" && quiet >= QUIET_AFTER ? `live · ${span(quiet)}` : text);
+    set(badge, { "data-live": kind, title });
+  }
 
-	model.subscribe((change) => {
-		if (change.rows.size || change.order.size) moved = performance.now();
-	});
+  model.subscribe((change) => {
+    if (change.rows.size || change.order.size) moved = performance.now();
+  });
 
-	return { node, draw, tick, filter };
+  return { node, draw, tick, filter };
 }

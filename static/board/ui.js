@@ -7,85 +7,85 @@ const VIEWS = ["board", "team"];
 const PAGE = 60;
 
 export function createUi({ memory }) {
-	const listeners = new Set();
-	const state = { view: "board", card: null, filter: "", lane: null, folds: memory.kept.get("folds", {}), more: {}, focus: null };
+  const listeners = new Set();
+  const state = { view: "board", card: null, filter: "", lane: null, folds: memory.kept.get("folds", {}), more: {}, focus: null };
 
-	function read() {
-		const query = new URLSearchParams(location.search);
-		const card = Number(query.get("card"));
-		state.view = VIEWS.includes(query.get("view")) ? query.get("view") : "board";
-		state.card = Number.isInteger(card) && card > 0 ? card : null;
-		state.filter = query.get("q") ?? "";
-		state.lane = LANES.includes(query.get("lane")) ? query.get("lane") : null;
-	}
+  function read() {
+    const query = new URLSearchParams(location.search);
+    const card = Number(query.get("card"));
+    state.view = VIEWS.includes(query.get("view")) ? query.get("view") : "board";
+    state.card = Number.isInteger(card) && card > 0 ? card : null;
+    state.filter = query.get("q") ?? "";
+    state.lane = LANES.includes(query.get("lane")) ? query.get("lane") : null;
+  }
 
-	function address() {
-		const query = new URLSearchParams();
-		if (state.view !== "board") query.set("view", state.view);
-		if (state.card !== null) query.set("card", state.card);
-		if (state.filter) query.set("q", state.filter);
-		if (state.lane) query.set("lane", state.lane);
-		const text = query.toString();
-		return location.pathname + (text ? `?${text}` : "");
-	}
+  function address() {
+    const query = new URLSearchParams();
+    if (state.view !== "board") query.set("view", state.view);
+    if (state.card !== null) query.set("card", state.card);
+    if (state.filter) query.set("q", state.filter);
+    if (state.lane) query.set("lane", state.lane);
+    const text = query.toString();
+    return location.pathname + (text ? `?${text}` : "");
+  }
 
-	function changed(what, how = "replaceState") {
-		history[how]({ ...(history.state ?? {}), board: true }, "", address());
-		for (const listener of [...listeners]) listener(what);
-	}
+  function changed(what, how = "replaceState") {
+    history[how]({ ...(history.state ?? {}), board: true }, "", address());
+    for (const listener of [...listeners]) listener(what);
+  }
 
-	read();
-	window.addEventListener("popstate", () => {
-		read();
-		for (const listener of [...listeners]) listener("all");
-	});
+  read();
+  window.addEventListener("popstate", () => {
+    read();
+    for (const listener of [...listeners]) listener("all");
+  });
 
-	return {
-		state,
-		/** Listeners are told what changed: view, card, filter, lane, folds, more or all. */
-		subscribe(listener) {
-			listeners.add(listener);
-			return () => listeners.delete(listener);
-		},
-		setView(view) {
-			if (view === state.view) return;
-			state.view = view;
-			changed("view", "pushState");
-		},
-		openCard(id) {
-			if (id === state.card) return;
-			const how = state.card === null ? "pushState" : "replaceState";
-			state.card = id;
-			changed("card", how);
-		},
-		closeCard() {
-			if (state.card === null) return;
-			state.card = null;
-			changed("card");
-		},
-		setFilter(text) {
-			if (text === state.filter) return;
-			state.filter = text;
-			state.more = {};
-			changed("filter");
-		},
-		setLane(lane) {
-			state.lane = lane;
-			changed("lane");
-		},
-		toggleFold(lane) {
-			state.folds = { ...state.folds, [lane]: !state.folds[lane] };
-			memory.kept.set("folds", state.folds);
-			changed("folds");
-		},
-		showMore(lane) {
-			state.more = { ...state.more, [lane]: (state.more[lane] ?? PAGE) + PAGE * 5 };
-			changed("more");
-		},
-		limit: (lane) => state.more[lane] ?? PAGE,
-		/** The card that j and k go from. */
-		setFocus(id) {
-			state.focus = id;
-		},
-	};
+  return {
+    state,
+    /** Listeners are told what changed: view, card, filter, lane, folds, more or all. */
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    setView(view) {
+      if (view === state.view) return;
+      state.view = view;
+      changed("view", "pushState");
+    },
+    openCard(id) {
+      if (id === state.card) return;
+      const how = state.card === null ? "pushState" : "replaceState";
+      state.card = id;
+      changed("card", how);
+    },
+    closeCard() {
+      if (state.card === null) return;
+      state.card = null;
+      changed("card");
+    },
+    setFilter(text) {
+      if (text === state.filter) return;
+      state.filter = text;
+      state.more = {};
+      changed("filter");
+    },
+    setLane(lane) {
+      state.lane = lane;
+      changed("lane");
+    },
+    toggleFold(lane) {
+      state.folds = { ...state.folds, [lane]: !state.folds[lane] };
+      memory.kept.set("folds", state.folds);
+      changed("folds");
+    },
+    showMore(lane) {
+      state.more = { ...state.more, [lane]: (state.more[lane] ?? PAGE) + PAGE * 5 };
+      changed("more");
+    },
+    limit: (lane) => state.more[lane] ?? PAGE,
+    /** The card that j and k go from. */
+    setFocus(id) {
+      state.focus = id;
+    },
+  };
 }

@@ -1,0 +1,69 @@
+// One modal dialog: Tab stays inside, Esc and a click beside it close it, and focus goes back to what opened it. Several
+// may lie on each other; keys go to the topmost.
+
+import { el } from "./dom.js";
+
+const open = [];
+const FOCUSABLE = "a[href], button:not([disabled]), input:not([disabled]), select:not([disabled]), textarea:not([disabled]), summary, [tabindex='0']";
+
+export const isOpen = () => open.length > 0;
+export const topDialog = () => open.at(-1) ?? null;
+
+/** Show `content` as a dialog. `onClose(how)` is told how it was closed: "esc", "backdrop", or what `close` was given.
+ * `back()` gives the element to focus afterwards, for when the one that had focus is gone. */
+export function showDialog({ kind, label, content, wide = false, onClose = () => {}, onSubmit = null, back = () => null, messages = null }) {
+  const opener = document.activeElement;
+  const node = el("dialog", { class: wide ? "dialog wide" : "dialog", dataset: { dialog: kind }, "aria-label": label }, content);
+  let closed = false;
+  const self = { node, kind, close };
+
+  function close(how = "close") {
+    if (closed) return;
+    closed = true;
+    open.splice(open.indexOf(self), 1);
+    node.close();
+    node.remove();
+    if (messages) document.body.append(messages);
+    const target = opener?.isConnected && opener !== document.body ? opener : back();
+    target?.focus?.({ preventScroll: true });
+    onClose(how);
+  }
+
+  node.addEventListener("cancel", (event) => {
+    event.preventDefault();
+    close("esc");
+  });
+  let pressed = null;
+  node.addEventListener("pointerdown", (event) => (pressed = event.target));
+  node.addEventListener("click", (event) => {
+    // Only what began and ended beside the dialog: a text selected past its edge closes nothing.
+    if (event.target === node && pressed === node && isBeside(node, event)) close("backdrop");
+  });
+  node.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.key === "Process") return;
+    if (event.key === "Tab") keepInside(node, event);
+    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && onSubmit) {
+      event.preventDefault();
+      onSubmit();
+    }
+  });
+  document.body.append(node);
+  if (messages) node.append(messages);
+  open.push(self);
+  node.showModal();
+  return self;
+}
+
+function isBeside(node, event) {
+  const box = node.getBoundingClientRect();
+  return event.clientX < box.left || event.clientX > box.right || event.clientY < box.top || event.clientY > box.bottom;
+}
+
+function keepInside(node, event) {
+  const places = [...node.querySelectorAll(FOCUSABLE)].filter((one) => one.getClientRects().length > 0);
+  if (!places.length) return;
+  const edge = event.shiftKey ? places[0] : places.at(-1);
+  if (document.activeElement !== edge && node.contains(document.activeElement) && document.activeElement !== node) return;
+  event.preventDefault();
+  (event.shiftKey ? places.at(-1) : places[0]).focus();
+}
