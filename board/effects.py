@@ -119,6 +119,28 @@ def rewritten(card: Card, actor: Actor, now: datetime, changes: Mapping[str, obj
     return moved_on(evolve(card, **fields), actor, now, NoteKind.EDIT, f"edited {', '.join(changes)}")
 
 
+def reopened(card: Card, actor: Actor, card_id: int, now: datetime) -> Card:
+    """A finished card as a new one in todo: what it says, what it waited for, and its notes as they were written.
+
+    Of a full history the oldest note gives way to the one that says where the card comes from.
+    """
+    at = stamp(now)
+    again = Card(
+        id=card_id,
+        title=card.title,
+        status=Lane.TODO,
+        priority=card.priority,
+        paths=card.paths,
+        depends_on=card.depends_on,
+        created_at=at,
+        created_by=actor.who,
+        touched_at=at,
+        notes=card.notes[-(MAX_NOTES - 1) :],
+    )
+    said = f"reopened from #{card.id} by {actor.label}"
+    return evolve(again, notes=(*again.notes, entry(again, actor, NoteKind.ADD, said, at)))
+
+
 def removed(card: Card, actor: Actor, now: datetime) -> Card:
     """The copy that stays in `dropped/`: the card as it was, and who dropped it when."""
     mark = {"by": {"id": actor.id, "label": actor.label}, "at": stamp(now)}

@@ -32,6 +32,7 @@ class Action(StrEnum):
     DROP = "drop"
     NEXT = "next"
     UNDO = "undo"
+    REOPEN = "reopen"
     HANDOFF = "handoff"
     OFFER = "offer"
     LIST = "list"
@@ -85,6 +86,8 @@ _ALIASES: Final = {
     "finish": 'move with status "done"',
     "complete": 'move with status "done"',
     "close": 'move with status "done"',
+    "redo": "reopen",
+    "restore": "undo",
     "done": 'move with status "done"',
     "block": 'move with status "blocked"',
     "park": 'move with status "blocked"',
@@ -203,6 +206,7 @@ FIELDS: Final[dict[Action, tuple[str, str]]] = {
     Action.DROP: ("card", "ifRev"),
     Action.NEXT: ("", "dryRun"),
     Action.UNDO: ("", "card"),
+    Action.REOPEN: ("card", "ifRev"),
     Action.HANDOFF: ("card label", "text ifRev"),
     Action.OFFER: ("card", "text ifRev"),
     Action.LIST: ("", "status mine card query round all"),

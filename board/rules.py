@@ -117,9 +117,7 @@ def with_alternatives(refusal: Refusal, actor: Actor, world: World) -> Refusal:
     """
     card = refusal.card
     if refusal.code is Code.FINISHED and refusal.action != Action.EDIT and isinstance(card, Card):
-        named = any(other.id != card.id for other in world.dependents(card.id))
-        if legal(Action.DROP, card, actor.id, world, "named" if named else "free"):
-            refusal.next = (*refusal.next[:1], {"action": "drop", "card": card.id})
+        refusal.next = (*refusal.next[:1], {"action": "reopen", "card": card.id})
     if refusal.action in _WANTS_WORK and refusal.code in _OTHER_CARD_HELPS:
         found = best(actor.id, world)
         known = {(call["action"], call.get("card")) for call in refusal.next}
@@ -182,6 +180,9 @@ def _on_card(request: Request, actor: Actor, card: Card, world: World, now: date
     if outcome.effect is Effect.REMOVE:
         gone = _removed(request, actor, card, now)
         return Change(action=request.action, write=Write.DROP, card=gone, extra={"dropped": card.id})
+    if outcome.effect is Effect.COPY:
+        again = _fitting(case, effects.reopened(card, actor, world.next_id(), now))
+        return Change(action=request.action, write=Write.CREATE, card=again, extra={"reopened": card.id})
     if outcome.effect is Effect.REWRITE and request.depends_on is not None:
         new = [card_id for card_id in request.depends_on if card_id not in card.depends_on]
         _check_links(case, card.id, new, world)

@@ -40,6 +40,7 @@ class Effect(StrEnum):
     RECORD = "record"
     REWRITE = "rewrite"
     REMOVE = "remove"
+    COPY = "copy"
     SEND = "send"
     SPREAD = "spread"
     KEEP = "keep"
@@ -56,6 +57,7 @@ TARGETS: Final[dict[Action, tuple[str, ...]]] = {
     Action.PLAN: ("same", "new"),  # against the plan recorded
     Action.EDIT: ("same", "words", "unlink", "link"),  # what differs: nothing; no links; links go; links come
     Action.DROP: ("named", "free"),  # in another card's dependsOn, or in none
+    Action.REOPEN: ("-",),
     Action.HANDOFF: ("one", "none", "several"),
     Action.OFFER: ("some", "none"),  # other live sessions
 }
@@ -134,6 +136,9 @@ RULES: Final[tuple[tuple[str, str, str, str, str, str], ...]] = (
     ("drop",    "todo done",          "-",     "-",   "free",        "remove"),
     ("drop",    "doing blocked",      "H N",   "-",   "free",        "remove"),
     ("drop",    "doing blocked",      "O",     "-",   "free",        "refuse not_holder"),
+
+    ("reopen",  "todo doing blocked", "-",     "-",   "-",           "refuse wrong_lane"),
+    ("reopen",  "done",               "-",     "-",   "-",           "copy"),
 
     # `handoff` is `team assign`, `offer` is `team offer`
     ("handoff", "todo doing blocked", "H N",   "-",   "one",         "send"),

@@ -172,6 +172,8 @@ def change_text(change: Change, world: World, now: datetime) -> str:
     lines = [f"{done}: {card_line(card, world, now)}"]
     if change.finishes and (ready := unblocked_by(card.id, world)):
         lines.append(f"ready now: {', '.join(f'#{card_id}' for card_id in ready)}")
+    if "reopened" in change.extra:
+        lines.append(f"made of #{change.extra['reopened']}, which stays done")
     lines += [one_line(str(change.extra[name])) for name in ("reason", "notice") if name in change.extra]
     return "\n".join(lines)
 

@@ -158,6 +158,12 @@ def _not_held(case: Case) -> Said:
 def _wrong_lane(case: Case) -> Said:
     card = case.card
     details: dict[str, object] = {"status": card.lane.value}
+    if case.action is Action.REOPEN:
+        return (
+            f"#{card.id} is in {card.lane}, so there is nothing to reopen; only what is done is.",
+            details,
+            _note(case),
+        )
     if case.action is Action.OFFER:
         message = f"#{card.id} is parked in blocked; move it to todo before offering it."
         return message, details, case.call(Action.MOVE, "todo") + _note(case)
@@ -180,9 +186,7 @@ def _finished(case: Case) -> Said:
             who = f"{holder(card)}, who finished it," if card.owner is not None else "its holder"
             message = f"#{card.id} is done; only {who} can still correct it. Leave a note instead."
         return message, details, _note(case)
-    message = (
-        f"#{card.id} is done and stays done; drop it and add it again if it must be redone (notes do not come with it)."
-    )
+    message = f"#{card.id} is done and stays done; reopen makes a new card of it, with its notes, if it must be redone."
     return message, details, _note(case)
 
 

@@ -44,6 +44,7 @@ class Answer:
         *,
         wrote: bool = False,
         brief: Callable[[], Data] | None = None,
+        then: Callable[[], None] | None = None,
     ) -> None:
         self._data = data
         self.plain = plain
@@ -51,6 +52,8 @@ class Answer:
         self.wrote = wrote
         """Something was changed, so that the caller is on the team now."""
         self._brief = brief
+        self.then = then
+        """What goes on once the answer is said: a page that is served in the foreground."""
 
     @cached_property
     def data(self) -> Data:

@@ -33,6 +33,30 @@ def _wait(desk: Desk, fields: Fields) -> Answer:
     return waiting(desk, fields)
 
 
+def _open(desk: Desk, fields: Fields) -> Answer:
+    from flask_pi_taskbar.commands.page import opened
+
+    return opened(desk, fields)
+
+
+def _stop(desk: Desk, fields: Fields) -> Answer:
+    from flask_pi_taskbar.commands.page import stopped
+
+    return stopped(desk, fields)
+
+
+def _revoke(desk: Desk, fields: Fields) -> Answer:
+    from flask_pi_taskbar.commands.page import revoked
+
+    return revoked(desk, fields)
+
+
+def _prune(desk: Desk, fields: Fields) -> Answer:
+    from flask_pi_taskbar.commands.pruning import pruned
+
+    return pruned(desk, fields)
+
+
 def _status(desk: Desk, fields: Fields) -> Answer:  # noqa: ARG001
     from flask_pi_taskbar.commands.upkeep import status
 
@@ -66,6 +90,40 @@ def _depends_on() -> click.Option:
 
 
 CALLS: Final = (
+    Call(
+        "open",
+        _open,
+        [
+            usage.flag("background", "--background", "Serve it in a process of its own and return."),
+            usage.flag("foreground", "--foreground", "Serve it here until it is over (the default)."),
+            usage.flag("team", "--team", "Open it on the Team tab."),
+            usage.flag("noBrowser", "--no-browser", "Only print the address."),
+            usage.option("port", "--port", "N", "Serve it on this port or not at all."),
+        ],
+        summary="Serve the board's page, or open the one that is served.",
+        more="A repository has one page. Whoever starts it writes as team-lead; every other session looks on, "
+        "read-only. It stops a minute after its last tab. `pi-taskbar board` alone does the same.",
+        examples=[
+            "pi-taskbar board",
+            "pi-taskbar board open --background",
+            "pi-taskbar board open --team --as agent-3",
+            "pi-taskbar board open --background --no-browser --json",
+        ],
+        traits=Trait.SAYS_WHERE | Trait.LASTS,
+    ),
+    Call(
+        "stop",
+        _stop,
+        summary="Stop the page that you serve.",
+        examples=["pi-taskbar board stop"],
+    ),
+    Call(
+        "revoke",
+        _revoke,
+        summary="Make every link that can change cards worthless, but for a new one.",
+        more="Viewer links stay good. Only the session that started the page can do this.",
+        examples=["pi-taskbar board revoke"],
+    ),
     Call(
         "list",
         act(Action.LIST),
@@ -192,6 +250,27 @@ CALLS: Final = (
         examples=["pi-taskbar board undo", "pi-taskbar board undo 4"],
     ),
     Call(
+        "reopen",
+        act(Action.REOPEN),
+        [usage.card(), usage.if_rev()],
+        summary="Make a new card of a finished one, with its notes.",
+        more="What is done stays done: the old card keeps its number, and what waited for it goes on.",
+        examples=["pi-taskbar board reopen 4"],
+    ),
+    Call(
+        "prune",
+        _prune,
+        [
+            usage.option("days", "--days", "N", "Finished at least so many days ago (default: 14)."),
+            usage.flag("dryRun", "--dry-run", "Only say which cards would go."),
+            usage.flag("yes", "--yes", "Do not ask."),
+        ],
+        summary="Drop the cards that were finished long ago.",
+        more="On a terminal it shows them and asks first. A card that another one names stays. Each one that goes can "
+        "be brought back for a day with undo.",
+        examples=["pi-taskbar board prune --dry-run", "pi-taskbar board prune --days 30 --yes"],
+    ),
+    Call(
         "assign",
         act(Action.ASSIGN),
         [usage.card(), usage.argument("label", "LABEL", complete=labels), usage.if_rev()],
@@ -273,6 +352,7 @@ class _Board(Calls):
 board: Any = _Board(
     "board",
     CALLS,
+    default="open",
     short_help="The board of features that all sessions of this repository share.",
     help="""The board of features that all sessions of this repository share.
 

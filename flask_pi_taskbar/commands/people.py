@@ -224,6 +224,8 @@ def _did(done: Change, data: Mapping[str, object], named: str) -> str:
         return f"Dropped {named}; undo brings it back for a day"
     if action == "assign":
         return f"Assigned {named} to {line(holder(one))}; no handoff was sent"
+    if action == "reopen":
+        return f"Reopened #{data.get('reopened')} as {named}"
     if action in {"handoff", "offer"}:
         sent = data.get("sentTo")
         labels = [line(str(to["label"])) for to in sent if isinstance(to, dict)] if isinstance(sent, list) else []

@@ -177,6 +177,9 @@ class Call(click.Command):
             raise Interrupted(str(self.name), voice) from None
         say(said)
         self._asides(desk, answer, voice, known=known)
+        if answer.then is not None:
+            sys.stdout.flush()
+            answer.then()
 
     def _asides(self, desk: Desk, answer: Answer, voice: Voice, *, known: bool) -> None:
         """What the caller should know besides; on stderr, so that stdout is the answer and nothing else."""
@@ -215,8 +218,10 @@ class Calls(click.Group):
         """Options that every call has may stand before its name too; without a name the default is called."""
         ahead = usage.leading(args)
         rest = args[len(ahead) :]
-        if self._default is not None and not rest and not ctx.resilient_parsing:
-            rest = [self._default]
+        if self._default is not None and not ctx.resilient_parsing:
+            of_default = bool(rest) and rest[0].startswith("-") and rest[0] not in ctx.help_option_names
+            if not rest or of_default:
+                rest = [self._default, *rest]
         program = _program(ctx.parent)
         if not rest and wants_json(ahead):
             raise Refused(usage.unknown_action(self, None, program), Voice(True, program))

@@ -13,17 +13,19 @@ and listens for mail, until its input ends.
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 import threading
 import time
 from collections.abc import Mapping
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import click
 import msgspec
 
 from flask_pi_taskbar.board.bus import Bus, Membership
+from flask_pi_taskbar.board.lock import is_held
 from flask_pi_taskbar.board.refusal import Code, Refusal
 from flask_pi_taskbar.board.request import Action
 from flask_pi_taskbar.board.sessions import CLI, HEARTBEAT
@@ -43,7 +45,6 @@ TEAM: Final[Mapping[str, str]] = {
     "reclaim": Action.RECLAIM,
     "inbox": "inbox",
 }
-_OWN: Final = ("join", "inbox")
 
 
 class Tool:
@@ -64,6 +65,9 @@ class Tool:
         self._source = source
         self._member: Membership | None = None
         self._over = threading.Event()
+        self._lifeline: tuple[int, int] | None = None
+        """Its write end is open while this process lives; the page that it started reads from the other."""
+        self._serves = False
         self._beating: threading.Thread | None = None
 
     def answer(self, request: bytes) -> tuple[Data, int]:
@@ -88,8 +92,10 @@ class Tool:
         return data, 0
 
     def close(self) -> None:
-        """Leave the team."""
+        """Leave the team, and let the page end."""
         self._over.set()
+        for end in self._lifeline or ():
+            os.close(end)
         if self._beating is not None:
             self._beating.join()
         if self._member is not None:
@@ -101,12 +107,34 @@ class Tool:
     def _call(self, action: object, fields: Data) -> Answer:
         if action == "inbox":
             return answers.inbox(self._desk)
+        if action == "open":
+            return self._open(fields)
+        if action == "stop":
+            from flask_pi_taskbar.commands.page import stopped
+
+            return stopped(self._desk, fields)
         seconds = None
         if action == Action.WAIT:
             seconds = seconds_of(fields.pop("seconds", None), "seconds")
             if self._source is not None:
                 self._desk.store.clock = _UntilHangUp(self._source)
         return answers.answer(self._desk, action, fields, seconds=seconds)
+
+    def _open(self, fields: Data) -> Answer:
+        """The page: a process that ends with this one, that is with Pi; or the page of another session."""
+        from flask_pi_taskbar.commands.page import opened
+
+        team: Any = self._join()["team"]
+        if self._lifeline is None:
+            self._lifeline = os.pipe()
+        asked = {"background": True, "team": fields.get("view") == "team", "noBrowser": not fields.get("browser")}
+        call = opened(self._desk, asked, lifeline=self._lifeline[0], team=team)
+        if self._member is not None and call.data["page"]["kind"] == "served":  # type: ignore[index]
+            self._member.serve(now=self._desk.now(), serves=True)
+            self._serves = True
+        if call.then is not None:
+            call.then()
+        return call
 
     def _join(self) -> Data:
         desk = self._desk
@@ -126,6 +154,9 @@ class Tool:
     def _beat(self, member: Membership) -> None:
         while not self._over.wait(self._heartbeat):
             try:
+                if self._serves and not is_held(self._desk.store.disk, self._desk.store.layout.page_lock):
+                    member.serve(now=self._desk.now(), serves=False)
+                    self._serves = False
                 member.heartbeat(now=self._desk.now())
             except (Refusal, OSError):
                 continue  # the next one may succeed

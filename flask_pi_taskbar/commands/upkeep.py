@@ -8,6 +8,7 @@ from typing import Final
 from flask_pi_taskbar.board.facts import facts
 from flask_pi_taskbar.commands.actor import Desk
 from flask_pi_taskbar.commands.answers import Answer, Data
+from flask_pi_taskbar.commands.page import page_status, page_text
 from flask_pi_taskbar.commands.rendering import PLAIN, Screen, block, line, wrapped
 
 _UNITS: Final = ("bytes", "KB", "MB", "GB")
@@ -21,8 +22,11 @@ def status(desk: Desk) -> Answer:
     data["you"] = {"id": desk.actor.id, "label": record.label if record else desk.actor.label, "joined": bool(record)}
     you = f"you are {record.label}" if record else f"you have not joined (you would be {desk.actor.label})"
     store = f"{found['path']} ({size_text(found['bytes'])}, {_level(found)})"
+    page = page_status(desk)
+    data["page"] = page
     text = line(
-        f"{desk.store.seat.label}'s board of {desk.repo.root} · {_count(found['cards'], 'card')} · {store} · {you}"
+        f"{desk.store.seat.label}'s board of {desk.repo.root} · {page_text(page)} · {_count(found['cards'], 'card')} "
+        f"· {store} · {you}"
     )
     if found["readOnly"]:
         text += f" · read-only: {line(str(found['readOnly']))}"

@@ -64,6 +64,7 @@ class AlonePage:
         key: str,
         port: int | None = None,
         idle_minutes: int = IDLE_MINUTES,
+        is_git: bool = True,
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         """Bind the port and leave the note. Raises `PortTaken`, `OSError`, `Refusal`; then nothing is held any more."""
@@ -79,7 +80,7 @@ class AlonePage:
             self._bound = ports.bind(store, key, port)
             self.port: int = self._bound[0].getsockname()[1]
             self.address = f"http://127.0.0.1:{self.port}/"
-            facts = {"name": name, "git": True, "where": "alone", "path": "/"}
+            facts = {"name": name, "git": is_git, "where": "alone", "path": "/"}
             self.hub = Hub(store, epoch=held.epoch, idle_minutes=idle_minutes, facts=lambda: facts)
             board = PageBoard(store=store, hub=self.hub, keys=self, name=name, port=self.port)
             self._requests = _Requests(create_page(board).wsgi_app)

@@ -77,7 +77,7 @@ def create_page(board: PageBoard) -> Flask:
         epoch = board.keys.epoch
         if request.args.get("epoch") != epoch:
             raise Refusal(Code.NO_TOKEN, "This page has another epoch.")
-        return json_response({"ok": True, "epoch": epoch})
+        return json_response({"ok": True, "epoch": epoch, "watching": board.hub.viewers})
 
     app.register_blueprint(api_blueprint(board))
     app.register_error_handler(Refusal, answer_refusal)

@@ -37,6 +37,7 @@ class Options(Struct, frozen=True, kw_only=True):
     key: str
     port: int | None = None
     idle_minutes: int = 30
+    is_git: bool = True
     member: bool = True
     """The serving process is the session's place on the team; false where another one is."""
 
@@ -91,7 +92,13 @@ def serve_here(store: Store, options: Options, actor: Actor, cwd: str) -> tuple[
         if held is None:
             return None
         page = AlonePage(
-            store, held, name=options.name, key=options.key, port=options.port, idle_minutes=options.idle_minutes
+            store,
+            held,
+            name=options.name,
+            key=options.key,
+            port=options.port,
+            idle_minutes=options.idle_minutes,
+            is_git=options.is_git,
         )
     except PortTaken as taken:
         raise Refusal(Code.BUSY, f"The page cannot be served: {taken.strerror}.", action="open") from taken

@@ -24,7 +24,7 @@ const COLLAPSED_LINES = 12;
 // ---- the tool's face ----
 
 const ACTIONS = [
-	"list", "round", "add", "claim", "next", "note", "plan", "move", "release", "reclaim", "edit", "drop", "undo",
+	"list", "round", "add", "claim", "next", "note", "plan", "move", "release", "reclaim", "edit", "drop", "undo", "reopen",
 	"assign", "handoff", "offer", "inbox", "why", "wait",
 ];
 const LANES = ["todo", "doing", "blocked", "done"];
@@ -40,8 +40,8 @@ const PARAMETERS = {
 				"add: publish a feature (title). claim: take a card. next: claim the best free card. note: append to a card's " +
 				"history (text). plan: record its plan file (path). move: change its lane (status); done is final. release: " +
 				"hand your card back. reclaim: take a card back from whoever holds it. edit: change only the fields given. " +
-				"drop: delete; undo: bring back what you dropped. assign: record a teammate as owner (label) without a " +
-				"message. handoff: message a teammate (label), whose claim takes the card. offer: message all live " +
+				"drop: delete; undo: bring back what you dropped. reopen: make a new card of a done one, with its notes. " +
+				"assign: record a teammate as owner (label) without a message. handoff: message a teammate (label), whose claim takes the card. offer: message all live " +
 				"teammates. inbox: read your mail. why: what keeps a card where it is. wait: until a card is done, or as " +
 				"until says.",
 			{ enum: ACTIONS },
@@ -262,7 +262,7 @@ class Helper {
 /** One session of Pi at the board. */
 class Session {
 	constructor(id, cwd, mode) {
-		Object.assign(this, { id, cwd, mode, label: null, unread: 0, mail: [], reached: false, closed: false });
+		Object.assign(this, { id, cwd, mode, label: null, unread: 0, mail: [], port: null, reached: false, closed: false });
 		this.helper = this.idle = this.watch = null;
 		this.onChange = () => {};
 	}
@@ -314,8 +314,9 @@ class Session {
 
 	chip() {
 		if (!this.reached) return undefined;
-		if (this.label === null) return "board";
-		return `board: ${this.label}${this.unread ? ` · ${this.unread} mail` : ""}`;
+		const port = this.port ? ` · :${this.port}` : "";
+		if (this.label === null) return `board${port}`;
+		return `board: ${this.label}${port}${this.unread ? ` · ${this.unread} mail` : ""}`;
 	}
 
 	async close() {
@@ -552,19 +553,18 @@ export default function (pi) {
 		}
 	}
 
-	/** The page's commands belong to the command line; where it has none of them, there is no page. */
-	async function page(ctx, word) {
+	/** The page: served by a process of this session, that ends with it, or looked at where another one serves it. */
+	async function page(ctx, request) {
 		try {
-			const said = await run(here(ctx), [NAME, word, "--json"]);
-			const answer = read(said.out);
-			if (answer.code !== "unknown_action") {
-				return tell(ctx, answer.text ?? answer.message ?? answer.url ?? "done", answer.ok ? "info" : "error");
-			}
-			const none = "The board's page is not part of this version.";
-			tell(ctx, `${none} /board team shows the round and /board status where the board is; agents use the tool.`);
+			const mine = here(ctx);
+			const answer = await mine.ask({ ...request, browser: ctx.hasUI });
+			if (answer.page) mine.port = answer.page.port;
+			if (answer.action === "stop" && answer.ok) mine.port = null;
+			tell(ctx, answer.text ?? answer.message ?? "done", answer.ok ? "info" : "error");
 		} catch (error) {
 			tell(ctx, String(error?.message ?? error), "error");
 		}
+		show(ctx);
 	}
 
 	const words = { status: [NAME, "status"], team: ["team"] };
@@ -576,8 +576,9 @@ export default function (pi) {
 		},
 		handler: async (args, ctx) => {
 			const word = String(args ?? "").trim() || "open";
-			if (Object.hasOwn(words, word)) return told(ctx, words[word]);
-			if (word === "open" || word === "stop") return page(ctx, word);
+			if (word === "status") return told(ctx, words.status);
+			if (word === "stop") return page(ctx, { action: "stop" });
+			if (word === "open" || word === "team") return page(ctx, { action: "open", view: word === "team" ? "team" : "board" });
 			tell(ctx, `There is no /board ${word.slice(0, 40)}: /board status, /board team, /board, /board stop.`, "error");
 		},
 	});
