@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
     from flask.wrappers import Request
 
+    from flask_pi_taskbar.page.mounted import MountedBoard
+
 TOKEN_HEADER: Final = "X-CSRF-Token"  # noqa: S105 - the name of a header
 STATE_PATH: Final = "/state"
 TOKEN_PATH: Final = "/bootstrap"  # noqa: S105 - and the route that hands tokens out
@@ -47,16 +49,16 @@ def create_app(
     *,
     secret: Callable[[], bytes] | None = None,
     notices: Notices | None = None,
+    board: MountedBoard | None = None,
 ) -> Flask:
     """The app of one project. Nothing is opened, read or started before its first request.
 
-    `client` reaches the broker; `secret` gives the key of the session cookie, the same in every worker.
+    `client` reaches the broker; `secret` gives the key of the session cookie, the same in every worker; `board` is the
+    page that the taskbar opens.
     """
     root = settings.project_root
     if client is None:
-        client = BrokerClient(
-            BrokerConfig(project_root=root, executable=settings.executable, task_timeout=settings.task_timeout)
-        )
+        client = broker_client(settings)
     app = _App("flask_pi_taskbar", static_folder=None, template_folder=None)
     app.client = client
     app.allowed_hosts = frozenset(settings.allowed_hosts)
@@ -91,11 +93,17 @@ def create_app(
             return error_response(Code.INVALID_CSRF)
         return None
 
-    app.register_blueprint(taskbar_blueprint(client, settings, app.notices, app.report))
+    app.register_blueprint(taskbar_blueprint(client, settings, app.notices, app.report, board))
     app.register_error_handler(InvalidTask, lambda _error: error_response(Code.INVALID_TASK))
     app.register_error_handler(HTTPException, _answer_http_error)
     app.register_error_handler(Exception, app.answer_failure)
     return app
+
+
+def broker_client(settings: Settings) -> BrokerClient:
+    """The way to the project's broker, with these settings."""
+    root, executable = settings.project_root, settings.executable
+    return BrokerClient(BrokerConfig(project_root=root, executable=executable, task_timeout=settings.task_timeout))
 
 
 def needs_session(request: Request) -> bool:

@@ -10,22 +10,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import flask
 from markupsafe import Markup
 
 from flask_pi_taskbar.inject import PAGE, Injector, Page
-from flask_pi_taskbar.mount import Mount, Mounted
+from flask_pi_taskbar.mount import Answer, Mount, Mounted
 from flask_pi_taskbar.notices import LOGGER, Notices
 from flask_pi_taskbar.settings import SettingError, Settings, resolve
 from flask_pi_taskbar.tag import mount_base, route_json, script_tag
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+    from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
+
+    from flask_pi_taskbar.broker.client import BrokerClient
+    from flask_pi_taskbar.page.mounted import MountedBoard
 
 EXTENSION: Final = "pi-taskbar"
 HELPER: Final = "pi_taskbar"
+BOARD_MOVED: Final = (
+    "the app has a route of its own at %s, so the board is at %s; the setting board_path "
+    "(PI_BROWSER_TASKBAR_BOARD_PATH) names another place."
+)
 _EXEMPT: Final = "_pi_taskbar_exempt"
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -73,6 +81,14 @@ class PiTaskbar:
         return view
 
 
+def owns(rule: str, path: str) -> bool:
+    """Whether a route of the app lies at `path` or below it by its own words; one that takes any path does not."""
+    literal, variable, _ = rule.partition("<")
+    if not variable:
+        return f"{literal.rstrip('/')}/".startswith(f"{path}/")
+    return literal.startswith(f"{path}/")
+
+
 class AppTaskbar:
     """The taskbar of one app: `app.extensions["pi-taskbar"]`. `settings` is None if they could not be used."""
 
@@ -89,18 +105,20 @@ class AppTaskbar:
         flask.request_started.connect(self._request_started, app)
         if settings is None or not settings.enabled:
             return
-        self._mount = Mount(settings.mount_path, self._make_inner_app, self.notices)
+        self._taskbar = Mount(settings.mount_path, self._make_taskbar, self.notices)
+        self._page: Mount | None = None
+        """The board's page; where it is depends on the app's own routes, which are all there at the first request."""
         self._prefixes = tuple(f"{entry.rstrip('/')}/" for entry in settings.exclude if entry.startswith("/"))
         self._endpoints = frozenset(entry for entry in settings.exclude if not entry.startswith("/"))
-        app.register_error_handler(Mounted, self._mount.leave)
+        app.register_error_handler(Mounted, lambda left: left.mount.leave(left))
         app.wsgi_app = Injector(  # type: ignore[method-assign]  # Flask's own way to add WSGI middleware
             app.wsgi_app,
             innermost=getattr(app.wsgi_app, "__func__", None) is flask.Flask.wsgi_app,
             active=self.is_active,
             inject=settings.inject,
             exempt_path=self._exempt_path,
-            answer=self._mount.answer,
-            is_ours=self._mount.holds,
+            answer=self._answer,
+            is_ours=lambda path: self._mount_of(path) is not None,
             notices=self.notices,
         )
 
@@ -109,6 +127,8 @@ class AppTaskbar:
         if self._active is None:
             enabled = self.settings is not None and self.settings.enabled
             self._active = enabled and self._app.debug and not self._app.testing
+            if self._active:
+                self._page = Mount(self._page_path, lambda: self._board.wsgi_app, self.notices)
             self._app.jinja_env.globals.setdefault(HELPER, self.helper)
         return self._active
 
@@ -119,11 +139,45 @@ class AppTaskbar:
         page = flask.request.environ.get(PAGE)
         return Markup(page.take_tag(nonce, after_base=True) if isinstance(page, Page) else "")  # noqa: S704 - the tag is escaped
 
-    def _make_inner_app(self) -> WSGIApplication:
+    def _make_taskbar(self) -> WSGIApplication:
         from flask_pi_taskbar.app import create_app  # only where there is a taskbar
 
         assert self.settings is not None
-        return create_app(self.settings, notices=self.notices).wsgi_app
+        return create_app(self.settings, self._client, notices=self.notices, board=self._board).wsgi_app
+
+    @cached_property
+    def _client(self) -> BrokerClient:
+        from flask_pi_taskbar.app import broker_client
+
+        assert self.settings is not None
+        return broker_client(self.settings)
+
+    @cached_property
+    def _board(self) -> MountedBoard:
+        from flask_pi_taskbar.page.mounted import MountedBoard
+
+        assert self.settings is not None
+        return MountedBoard(self.settings, self._client, self._page_path, self.settings.mount_path)
+
+    @cached_property
+    def _page_path(self) -> str:
+        """Where the board's page is: at `board_path`, unless a route of the app's own is there."""
+        assert self.settings is not None
+        wanted = self.settings.board_path
+        if not any(owns(rule.rule, wanted) for rule in self._app.url_map.iter_rules()):
+            return wanted
+        moved = f"{self.settings.mount_path}/board"
+        self.notices.once("board-path", BOARD_MOVED, wanted, moved)
+        return moved
+
+    def _mount_of(self, path: str) -> Mount | None:
+        """Which of ours a path belongs to. The page may lie below the taskbar."""
+        return next((mount for mount in (self._page, self._taskbar) if mount is not None and mount.holds(path)), None)
+
+    def _answer(self, environ: WSGIEnvironment) -> Answer:
+        mount = self._mount_of(environ["PATH_INFO"])
+        assert mount is not None
+        return mount.answer(environ)
 
     def _request_started(self, _app: flask.Flask, **_: object) -> None:
         if not self.is_active() or self.settings is None:
@@ -134,8 +188,8 @@ class AppTaskbar:
         page = environ.get(PAGE)
         if not isinstance(page, Page):
             page = environ[PAGE] = Page(wrapped=False)
-        if self._mount.holds(path):
-            self._mount.enter(environ, page)
+        if (mount := self._mount_of(path)) is not None:
+            mount.enter(environ, page)
         method, rule, endpoint = request.method, request.url_rule, request.endpoint
         view = self._app.view_functions.get(endpoint) if endpoint else None
 

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 class Mounted(Exception):  # noqa: N818 - it is no error
     """Leaves the host's dispatch. Not an HTTP exception, so that no setting and no handler of the host traps it."""
 
+    def __init__(self, mount: Mount) -> None:
+        super().__init__()
+        self.mount = mount
+
 
 class Answer:
     """What the inner app answered: a WSGI app of one response."""
@@ -55,7 +59,7 @@ class _StandIn:
 
 
 class Mount:
-    """The inner app of one host app. It is made at the first request for it."""
+    """An inner app of a host app, at one path. It is made at the first request for it."""
 
     def __init__(self, path: str, make_app: Callable[[], WSGIApplication], notices: Notices) -> None:
         self._path = path
@@ -70,12 +74,12 @@ class Mount:
         return path_info.startswith(self._path) and path_info[len(self._path) :][:1] in ("", "/")
 
     def enter(self, environ: WSGIEnvironment, page: Page) -> None:
-        """Leave the host's dispatch: raises `Mounted`."""
+        """Leave the host's dispatch: raises `Mounted`, whose handler is `leave` of its mount."""
         page.mounted = environ
         # The host's catch-all may have matched; then its blueprint's handlers and functions would come first.
         flask.request.url_rule = None
         flask.request.view_args = None
-        raise Mounted
+        raise Mounted(self)
 
     def leave(self, _exception: Mounted) -> flask.Response:
         """The host's response to the request that `enter` took: the stand-in of our answer."""

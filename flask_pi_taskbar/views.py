@@ -10,13 +10,14 @@ import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from flask import Blueprint, Response, request, send_from_directory
 from flask_wtf.csrf import generate_csrf
 from werkzeug.exceptions import NotFound
 
+from flask_pi_taskbar.board.refusal import Refusal
 from flask_pi_taskbar.broker.client import Reply
 from flask_pi_taskbar.contract import CONTRACT_VERSION, InvalidTask, parse_task
 from flask_pi_taskbar.contract.bounds import REQUEST_BYTES
@@ -25,6 +26,9 @@ from flask_pi_taskbar.notices import Notices
 from flask_pi_taskbar.settings import Settings
 from flask_pi_taskbar.stream import BrokerLike, Slots, carrier_of, events, has_gone
 from flask_pi_taskbar.version import __version__
+
+if TYPE_CHECKING:
+    from flask_pi_taskbar.page.mounted import MountedBoard
 
 ASSETS: Final = Path(__file__).parent / "static" / "taskbar"
 ASSET_TYPES: Final = {".js": "text/javascript", ".css": "text/css"}
@@ -89,7 +93,11 @@ def outcome(reply: Reply) -> tuple[bytes, int]:
 
 
 def taskbar_blueprint(
-    client: BrokerLike, settings: Settings, notices: Notices, report: Callable[[Exception], None]
+    client: BrokerLike,
+    settings: Settings,
+    notices: Notices,
+    report: Callable[[Exception], None],
+    board: MountedBoard | None = None,
 ) -> Blueprint:
     """The routes for one client. `report` is told why a stream had nothing to give."""
     blueprint = Blueprint("taskbar", __name__)
@@ -132,6 +140,16 @@ def taskbar_blueprint(
         if reply.result == "unavailable":
             explain()
         return json_response(*outcome(reply))
+
+    @route("/lead", methods=["POST"])
+    def lead() -> Response:
+        """The board's address, with the key that may change it: what the taskbar opens, for nobody but this machine."""
+        if board is None:
+            return error_response(Code.NOT_FOUND)
+        try:
+            return json_response(msgspec.json.encode(board.lead_link(request)))
+        except Refusal as refusal:
+            return json_response(msgspec.json.encode(refusal.as_dict()), refusal.code.http)
 
     @route("/bootstrap", methods=["GET"])
     def bootstrap() -> Response:

@@ -113,6 +113,11 @@ class BrokerClient:
         """The feed from the state after `after`; a state with exactly that revision is not sent again."""
         return Follow(self._open_feed, after, heartbeat)
 
+    def open_line(self, deadline: float) -> Connection:
+        """A connection that the caller keeps for itself. Raises `Unavailable`."""
+        self._refuse_if_stuck()
+        return self._open(deadline)
+
     def close(self) -> None:
         """Let go of every idle connection. The client may be used again."""
         while (connection := self._take()) is not None:

@@ -88,6 +88,20 @@ class Connection:
             pass
         return False
 
+    def pending(self) -> list[wire.FromBroker]:
+        """The messages that have come already; waits for none. Raises `Broken`."""
+        try:
+            self._sock.settimeout(0)
+            while data := self._sock.recv(READ_BYTES):
+                self._take(data)
+            raise Broken("the broker closed the connection")
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            raise Broken(str(error)) from error
+        bodies, self._bodies = self._bodies, deque()
+        return [_decoded(body) for body in bodies]
+
     def send(self, message: wire.FromClient, deadline: float) -> None:
         try:
             self._sock.settimeout(_remaining(deadline))
@@ -107,12 +121,12 @@ class Connection:
                 raise Broken(str(error)) from error
             if not data:
                 raise Broken("the broker closed the connection")
-            try:
-                self._bodies.extend(self._reader.feed(data))
-            except wire.WireError as error:
-                raise Broken(str(error)) from error
+            self._take(data)
+        return _decoded(self._bodies.popleft())
+
+    def _take(self, data: bytes) -> None:
         try:
-            return wire.decode_from_broker(self._bodies.popleft())
+            self._bodies.extend(self._reader.feed(data))
         except wire.WireError as error:
             raise Broken(str(error)) from error
 
@@ -144,6 +158,13 @@ class Connection:
         if (reply.generation, reply.identity, reply.token) != (wire.GENERATION, identity(root), endpoint.token):
             raise Broken("the broker is not the one that was announced")
         self.welcome = reply
+
+
+def _decoded(body: bytes) -> wire.FromBroker:
+    try:
+        return wire.decode_from_broker(body)
+    except wire.WireError as error:
+        raise Broken(str(error)) from error
 
 
 class Greeting:

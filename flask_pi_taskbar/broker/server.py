@@ -19,6 +19,7 @@ from flask_pi_taskbar.broker import wire
 from flask_pi_taskbar.broker.effects import Result
 from flask_pi_taskbar.broker.election import BACKLOG, Election
 from flask_pi_taskbar.broker.host import TaskHost
+from flask_pi_taskbar.broker.pages import Pages
 from flask_pi_taskbar.broker.reception import Reception, Settings
 from flask_pi_taskbar.broker.shell import Shell
 from flask_pi_taskbar.broker.wire import FrameReader, WireError
@@ -60,6 +61,7 @@ class Server:
         self.host = make_host(self._changed)
         self.feed: Feed[Snapshot] = Feed(self.host.revision, self.host.snapshot, pace=PACE_SECONDS)
         self.connections: set[Connection] = set()
+        self.pages = Pages(self.settle)
         self.ended = asyncio.Event()
         self.ending = False
         self.buffer = memoryview(bytearray(262_144))
@@ -150,11 +152,12 @@ class Server:
             self._listener.close()
         self._election.step_down()
         closing = self.shell.own(self.host.close())
+        leaving = self.shell.own(self.pages.close())
         await asyncio.sleep(0)  # open requests get their answers before their connections end
         for connection in list(self.connections):
             connection.close()
-        done, _ = await asyncio.wait([closing], timeout=ENDING_SECONDS)
-        if not done:
+        _, late = await asyncio.wait([closing, leaving], timeout=ENDING_SECONDS)
+        if late:
             self.shell.note("ending late")
         self.ended.set()
 
@@ -232,6 +235,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._follower is not None:
             self._server.feed.leave(self._follower)
         self._server.connections.discard(self)
+        self._server.pages.forget(self)
         self._server.settle()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
@@ -263,6 +267,13 @@ class Connection(asyncio.BufferedProtocol):
         """The decision about a request, with the snapshot as it is now."""
         self._waiting = False
         self._send(self._answer(request, result, have=-1))
+        self._work()
+
+    def tell(self, message: wire.PageKeys) -> None:
+        """The keys of a page: the answer to a request, or news."""
+        if message.id != wire.PUSHED:
+            self._waiting = False
+        self._send(message)
         self._work()
 
     def close(self) -> None:
@@ -326,6 +337,10 @@ class Connection(asyncio.BufferedProtocol):
             case wire.Shutdown():
                 self._send(server.report(request.id))
                 server.end("asked to")
+            case wire.Page():
+                self._decide(server.pages.hold(self, request))
+            case wire.Revoke():
+                self._decide(server.pages.revoke(self, request))
             case wire.Unsupported():
                 self._send(request)
 

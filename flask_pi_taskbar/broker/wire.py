@@ -31,6 +31,9 @@ WRONG_IDENTITY: Final = "wrong-identity"
 HANDING_OVER: Final = "handing-over"
 CROWDED: Final = "crowded"
 
+PUSHED: Final = -1
+"""The `id` of what nobody has asked for."""
+
 STATE_OK: Final = "ok"
 INVALID: Final = "invalid"
 
@@ -114,6 +117,24 @@ class Shutdown(_Message):
     id: int
 
 
+class Page(_Message):
+    """The page of the board in the folder `store` is served at `address`: hold it while this connection lives.
+
+    Answered with `PageKeys`, which comes again whenever the keys have changed.
+    """
+
+    id: int
+    store: str
+    address: str
+    port: int
+
+
+class Revoke(_Message):
+    """Make the lead's key of this connection's page worthless."""
+
+    id: int
+
+
 class Welcome(_Message):
     generation: int
     identity: str
@@ -164,13 +185,27 @@ class Report(_Message):
     uptime: int = 0
 
 
+class PageKeys(_Message):
+    """The keys of a page. Not `held`: another process holds it, or (`problem`) it could not be had."""
+
+    id: int
+    held: bool
+    epoch: str = ""
+    lead: str = ""
+    viewer: str = ""
+    address: str = ""
+    fresh: bool = False
+    """It is held since this request."""
+    problem: str = ""
+
+
 class Unsupported(_Message):
     id: int
 
 
-Request = Configure | State | Submit | Cancel | Reset | Follow | Status | Shutdown
+Request = Configure | State | Submit | Cancel | Reset | Follow | Status | Shutdown | Page | Revoke
 FromClient = Hello | Request
-FromBroker = Welcome | Refused | Answer | Update | Report | Unsupported
+FromBroker = Welcome | Refused | Answer | Update | Report | PageKeys | Unsupported
 
 
 class _Unknown(msgspec.Struct):

@@ -238,7 +238,7 @@ def stopped(desk: Desk, fields: dict[str, Any]) -> Answer:  # noqa: ARG001
         raise Refusal(Code.BUSY, f"The page is served on {note.host}, where it has to be stopped.", action="stop")
     os.kill(note.pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
-    while not note.process.is_gone and isinstance(find(desk.store), Serving):
+    while isinstance(find(desk.store), Serving):
         if time.monotonic() > deadline:
             raise Refusal(Code.BUSY, f"Process {note.pid} was told to stop and has not yet.", action="stop")
         time.sleep(0.05)
@@ -294,10 +294,9 @@ def _watching(note: PageNote) -> int | None:
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 0, timeout=1.0)
     try:
         connection.request("GET", path, headers={"Host": parts.netloc})
-        said: Any = msgspec.json.decode(connection.getresponse().read(4096))
+        said = msgspec.json.decode(connection.getresponse().read(4096))
     except (OSError, http.client.HTTPException, msgspec.DecodeError):
         return None
     finally:
         connection.close()
-    watching = said.get("watching") if isinstance(said, dict) else None
-    return watching if isinstance(watching, int) else None
+    return said.get("watching") if isinstance(said, dict) else None

@@ -38,7 +38,7 @@ async function leadAddress(taskbar) {
   const bootstrap = await fetch(`${taskbar}/bootstrap`, { cache: "no-store" });
   if (!bootstrap.ok) throw new Error(refused);
   const { csrf_token: token } = await bootstrap.json();
-  const answer = await fetch(`${taskbar}/board`, { method: "POST", headers: { "X-CSRF-Token": token, "Content-Type": "application/json" }, body: "{}" });
+  const answer = await fetch(`${taskbar}/lead`, { method: "POST", headers: { "X-CSRF-Token": token, "Content-Type": "application/json" }, body: "{}" });
   const said = await answer.json();
   if (!answer.ok) throw new Error(said?.error?.message ?? said?.message ?? refused);
   return said.url;
