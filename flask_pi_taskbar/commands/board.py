@@ -91,40 +91,6 @@ def _depends_on() -> click.Option:
 
 CALLS: Final = (
     Call(
-        "open",
-        _open,
-        [
-            usage.flag("background", "--background", "Serve it in a process of its own and return."),
-            usage.flag("foreground", "--foreground", "Serve it here until it is over (the default)."),
-            usage.flag("team", "--team", "Open it on the Team tab."),
-            usage.flag("noBrowser", "--no-browser", "Only print the address."),
-            usage.option("port", "--port", "N", "Serve it on this port or not at all."),
-        ],
-        summary="Serve the board's page, or open the one that is served.",
-        more="A repository has one page. Whoever starts it writes as team-lead; every other session looks on, "
-        "read-only. It stops a minute after its last tab. `pi-taskbar board` alone does the same.",
-        examples=[
-            "pi-taskbar board",
-            "pi-taskbar board open --background",
-            "pi-taskbar board open --team --as agent-3",
-            "pi-taskbar board open --background --no-browser --json",
-        ],
-        traits=Trait.SAYS_WHERE | Trait.LASTS,
-    ),
-    Call(
-        "stop",
-        _stop,
-        summary="Stop the page that you serve.",
-        examples=["pi-taskbar board stop"],
-    ),
-    Call(
-        "revoke",
-        _revoke,
-        summary="Make every link that can change cards worthless, but for a new one.",
-        more="Viewer links stay good. Only the session that started the page can do this.",
-        examples=["pi-taskbar board revoke"],
-    ),
-    Call(
         "list",
         act(Action.LIST),
         [
@@ -308,6 +274,40 @@ CALLS: Final = (
             "pi-taskbar board wait --card 4 --until claimable --timeout 60",
         ],
         traits=Trait.LASTS,
+    ),
+    Call(
+        "open",
+        _open,
+        [
+            usage.flag("background", "--background", "Serve it in a process of its own and return."),
+            usage.flag("foreground", "--foreground", "Serve it here until it is over (the default)."),
+            usage.flag("team", "--team", "Open it on the Team tab."),
+            usage.flag("noBrowser", "--no-browser", "Only print the address."),
+            usage.option("port", "--port", "N", "Serve it on this port or not at all."),
+        ],
+        summary="Serve the board's page, or open the one that is served.",
+        more="A repository has one page. Whoever starts it writes as team-lead; every other session looks on, "
+        "read-only. It stops a minute after its last tab. `pi-taskbar board` alone does the same.",
+        examples=[
+            "pi-taskbar board",
+            "pi-taskbar board open --background",
+            "pi-taskbar board open --team --as agent-3",
+            "pi-taskbar board open --background --no-browser --json",
+        ],
+        traits=Trait.SAYS_WHERE | Trait.LASTS,
+    ),
+    Call(
+        "stop",
+        _stop,
+        summary="Stop the page that you serve.",
+        examples=["pi-taskbar board stop"],
+    ),
+    Call(
+        "revoke",
+        _revoke,
+        summary="Make every link that can change cards worthless, but for a new one.",
+        more="Viewer links stay good. Only the session that started the page can do this.",
+        examples=["pi-taskbar board revoke"],
     ),
     Call(
         "status",

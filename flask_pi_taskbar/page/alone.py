@@ -141,6 +141,10 @@ class AlonePage:
         """The label under which the session that serves joined."""
         return None if self._member is None else self._member.actor.label
 
+    def close(self) -> None:
+        """End at once, without having served."""
+        self._end()
+
     def stop(self) -> None:
         """Let `serve` end; safe in a signal's handler."""
         self._over.set()

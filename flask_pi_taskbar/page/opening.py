@@ -24,7 +24,7 @@ from flask_pi_taskbar.board.serving.holding import take_page
 from flask_pi_taskbar.board.serving.ports import PortTaken
 from flask_pi_taskbar.board.store import Store
 from flask_pi_taskbar.page import handout
-from flask_pi_taskbar.page.alone import AlonePage
+from flask_pi_taskbar.page.alone import AlonePage, Limits
 
 START_SECONDS: Final = 15.0
 LOST_RACE_TRIES: Final = 20
@@ -82,7 +82,14 @@ def left_behind(found: Dead | Unreadable | None) -> str | None:
     return None
 
 
-def serve_here(store: Store, options: Options, actor: Actor, cwd: str) -> tuple[AlonePage, str | None] | None:
+def serve_here(
+    store: Store,
+    options: Options,
+    actor: Actor,
+    cwd: str,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> tuple[AlonePage, str | None] | None:
     """A page of this process, with what went wrong about joining; None if another process was quicker.
 
     Raises `Refusal`.
@@ -99,6 +106,7 @@ def serve_here(store: Store, options: Options, actor: Actor, cwd: str) -> tuple[
             port=options.port,
             idle_minutes=options.idle_minutes,
             is_git=options.is_git,
+            limits=limits,
         )
     except PortTaken as taken:
         raise Refusal(Code.BUSY, f"The page cannot be served: {taken.strerror}.", action="open") from taken

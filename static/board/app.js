@@ -64,6 +64,7 @@ function start() {
 
   let shown = null;
   let due = false;
+  const scrolled = {}; // view -> how far down it was left
 
   function draw() {
     due = false;
@@ -79,13 +80,12 @@ function start() {
     }
     const view = shown === "team" ? team : lanes;
     view.draw();
-    if (before !== shown || !view.node.isConnected) {
-      main.replaceChildren(strips.top, emptyBoard() ?? view.node);
-      main.scrollTop = 0;
-    } else {
-      const body = emptyBoard() ?? view.node;
-      if (main.lastElementChild !== body) main.replaceChildren(strips.top, body);
-    }
+    const body = emptyBoard() ?? view.node;
+    if (main.lastElementChild === body) return;
+    main.replaceChildren(strips.top, body);
+    if (before === shown) return;
+    main.scrollTop = scrolled[shown] ?? 0;
+    if (document.activeElement === document.body) lanes.faceOf(ui.state.focus)?.focus({ preventScroll: true });
   }
 
   function soon() {
@@ -121,6 +121,8 @@ function start() {
     words.focus();
   }
 
+  let met = false; // the page has been live once: only then is a change of the connection worth words
+
   model.subscribe((change) => {
     if (change.connection && model.state.connection.kind === "refused") {
       memory.tab.set("key", null);
@@ -129,8 +131,16 @@ function start() {
     }
     soon();
     announce.frame(change, model);
+    if (!change.connection) return;
+    toolbar.tick();
+    if (met) announce.say(toolbar.words());
+    met ||= model.state.connection.kind === "live";
   });
-  ui.subscribe(soon);
+  ui.subscribe((what) => {
+    if (what === "card" && ui.state.card !== null) seen.saw(ui.state.card);
+    soon();
+  });
+  main.addEventListener("scroll", () => (scrolled[shown] = main.scrollTop), { passive: true });
   lanes.node.addEventListener("click", (event) => {
     const face = event.target.closest(".card");
     if (!face) return;

@@ -49,6 +49,36 @@ export function arrange(parent, nodes) {
   }
 }
 
+/** Children by key: an item that says the same as before keeps its element, and with it focus and selection. `draw(items)`
+ * takes `[key, item]` pairs; `make(item)` draws one. */
+export function keyed(parent, make) {
+  let before = new Map();
+  return (items) => {
+    const after = new Map();
+    for (const [key, item] of items) {
+      const says = JSON.stringify(item);
+      const known = before.get(key);
+      after.set(key, known?.says === says ? known : { says, node: make(item), replaces: known?.node });
+    }
+    before = after;
+    const focused = parent.contains(document.activeElement) ? document.activeElement : null;
+    arrange(parent, [...after.values()].map((entry) => entry.node));
+    if (!focused || focused === document.activeElement) return;
+    const heir = focused.isConnected ? focused : successor(after, focused);
+    heir?.focus({ preventScroll: true });
+  };
+}
+
+/** What stands now where `focused` stood: the same kind of button in the element that took its place. */
+function successor(entries, focused) {
+  for (const { node, replaces } of entries.values()) {
+    if (!replaces?.contains(focused)) continue;
+    const { action } = focused.dataset;
+    return node.querySelector(action ? `[data-action="${action}"]` : "button") ?? node.querySelector("button");
+  }
+  return null;
+}
+
 /** A small drawing, of strokes in the text's colour; decoration only. */
 export function icon(...paths) {
   return el(

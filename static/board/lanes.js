@@ -15,7 +15,8 @@ const NOTHING = {
 };
 
 export function createLanes({ model, ui, seen }) {
-  const faces = new Map(); // id -> {row, node, key}
+  const faces = new Map(); // id -> {row, node, canWrite, isNews}
+  let opened = null; // the lane that a narrow page opened on: it stays there until the reader goes elsewhere
   const trays = new Map(LANES.map((lane) => [lane, tray(lane)]));
   const tabs = el(
     "div", { class: "lane-switch", role: "group", "aria-label": "Lane" },
@@ -33,12 +34,12 @@ export function createLanes({ model, ui, seen }) {
       "button", { type: "button", class: "fold", dataset: { fold: "" }, "aria-controls": id, on: { click: () => ui.toggleFold(lane) } },
       icon("M4 6l4 4 4-4"), el("span", { class: "hidden" }, `Fold ${NAMES[lane]}`),
     );
-    const list = el("ol", { class: "cards", id, "aria-label": `${NAMES[lane]} cards` });
+    const list = el("ol", { class: "cards", id, role: "list", "aria-label": `${NAMES[lane]} cards` });
     const empty = el("p", { class: "lane-empty" }, NOTHING[lane]);
     const more = el("button", { type: "button", class: "button quiet show-more", on: { click: () => ui.showMore(lane) } });
     const section = el(
       "section", { class: "lane", dataset: { lane, status: lane }, "aria-labelledby": `${id}-name` },
-      el("header", { class: "lane-head" }, el("span", { class: "dot" }), el("h2", { id: `${id}-name` }, NAMES[lane]), count, el("span", { class: "grow" }), fold),
+      el("header", { class: "lane-head" }, el("span", { class: "dot" }), el("h2", { id: `${id}-name` }, NAMES[lane]), count, el("span", { class: "hidden" }, "cards"), el("span", { class: "grow" }), fold),
       el("div", { class: "lane-body" }, list, empty, more),
     );
     return { node: section, count, fold, list, empty, more };
@@ -71,7 +72,8 @@ export function createLanes({ model, ui, seen }) {
   function draw() {
     const query = parse(ui.state.filter);
     const filtered = !isEmpty(query);
-    const narrow = ui.state.lane ?? LANES.find((lane) => visible(lane, query).length) ?? "todo";
+    opened ??= LANES.find((lane) => model.state.order[lane].length) ?? null;
+    const narrow = ui.state.lane ?? opened ?? "todo";
     const alive = new Set();
     for (const [lane, { node: section, count, fold, list, empty, more }] of trays) {
       const ids = visible(lane, query);
@@ -84,7 +86,6 @@ export function createLanes({ model, ui, seen }) {
       if (active !== document.activeElement && active?.isConnected) active.focus({ preventScroll: true });
       for (const id of shown) alive.add(id);
       write(count, filtered ? `${ids.length}/${total}` : String(total));
-      set(count, { "aria-label": filtered ? `${ids.length} of ${total} cards` : `${total} cards` });
       set(fold, { "aria-expanded": String(!folded) });
       set(section, { "data-folded": folded ? "1" : null, "data-narrow": lane === narrow ? "1" : null });
       empty.hidden = folded || ids.length > 0;

@@ -1,9 +1,9 @@
 // What stands around the lanes: files that could not be read, work that may collide, a word about the disk, and how much
 // the board holds.
 
-import { el, set, write } from "./dom.js";
+import { el, keyed, set, write } from "./dom.js";
 
-export function createStrips({ model, actions, dialogs }) {
+export function createStrips({ model, ui, actions, dialogs }) {
   const damaged = el("ul", { class: "damaged-list" });
   const damagedStrip = el("section", { class: "strip danger", "aria-labelledby": "damaged-name" }, el("h2", { id: "damaged-name" }, "Damaged"), damaged);
   const radar = el("ul", { class: "radar-list" });
@@ -14,12 +14,16 @@ export function createStrips({ model, actions, dialogs }) {
   const others = el("span");
   const footer = el("footer", { class: "footer" }, size, others, el("span", { class: "grow" }), el("span", { class: "footer-keys" }, el("kbd", null, "?"), " keys"));
 
+  const drawDamaged = keyed(damaged, damagedRow);
+  const drawRadar = keyed(radar, collision);
+
   function draw() {
     const { state } = model;
-    damagedStrip.hidden = !state.damaged.length;
-    damaged.replaceChildren(...state.damaged.map(damagedRow));
+    // On the Team tab the queue has a row for each of them.
+    damagedStrip.hidden = !state.damaged.length || ui.state.view !== "board";
+    drawDamaged(state.damaged.map((entry) => [entry.name, { entry, canWrite: state.can.write }]));
     radarStrip.hidden = !state.radar.length;
-    radar.replaceChildren(...state.radar.map(collision));
+    drawRadar(state.radar.map((entry) => [`${entry.cards} ${entry.path}`, { ...entry, holders: entry.cards.map(holder) }]));
     notice.hidden = !state.store.notice;
     write(notice, state.store.notice ?? "");
     write(size, state.store.bytes === undefined ? "" : `${bytes(state.store.bytes)} in ${state.round?.features ?? 0} cards`);
@@ -28,12 +32,14 @@ export function createStrips({ model, actions, dialogs }) {
     set(others, { title: count ? "Files among the cards that are none: pi-taskbar board doctor names them" : null });
   }
 
-  function damagedRow(entry) {
+  const holder = (id) => model.state.rows.get(id)?.owner?.label ?? "";
+
+  function damagedRow({ entry, canWrite }) {
     return el(
       "li", { class: "damaged-row", dataset: { damaged: entry.name } },
       el("button", { type: "button", class: "id-link", on: { click: () => dialogs.openDamaged(entry.name) } }, entry.name),
       el("span", { class: "why", dir: "auto" }, entry.why),
-      model.state.can.write
+      canWrite
         ? el("button", { type: "button", class: "button quiet", dataset: { action: "aside" }, "aria-label": `Set ${entry.name} aside`, on: { click: () => actions.setAside(entry.name) } }, "Set aside")
         : null,
     );
@@ -41,9 +47,9 @@ export function createStrips({ model, actions, dialogs }) {
 
   function collision(entry) {
     const [one, other] = entry.cards;
+    const [first, second] = entry.holders;
     const link = (id) => el("button", { type: "button", class: "id-link", "aria-label": `Open #${id}`, on: { click: () => dialogs.openCard(id) } }, `#${id}`);
-    const holder = (id) => model.state.rows.get(id)?.owner?.label;
-    return el("li", null, link(one), ` ${holder(one) ?? ""} and `, link(other), ` ${holder(other) ?? ""} both name `, el("code", { dir: "ltr" }, entry.path));
+    return el("li", null, link(one), ` ${first} and `, link(other), ` ${second} both name `, el("code", { dir: "ltr" }, entry.path));
   }
 
   return { top, footer, draw };

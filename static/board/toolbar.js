@@ -14,11 +14,13 @@ const BADGE = {
   hidden: ["paused", "This tab was hidden for a while and follows again when it is shown."],
   refused: ["closed", "This page was restarted: open it again with /board."],
 };
+const MOON = icon("M13.4 9.7A5.8 5.8 0 0 1 6.3 2.6a5.8 5.8 0 1 0 7.1 7.1z");
+const SUN = icon("M8 5.2a2.8 2.8 0 1 0 0 5.6a2.8 2.8 0 1 0 0-5.6z", "M8 1.4v1.2M8 13.4v1.2M1.4 8h1.2M13.4 8h1.2M3.3 3.3l.9.9M11.8 11.8l.9.9M12.7 3.3l-.9.9M4.2 11.8l-.9.9");
 const QUIET_AFTER = 60; // seconds without a change after which the badge says for how long
 
 export function createToolbar({ model, ui, memory, actions, dialogs }) {
   const seat = el("span", { class: "chip seat", id: "seat", title: "What this page writes as" });
-  const badge = el("span", { class: "live", id: "live", role: "status" });
+  const badge = el("span", { class: "live", id: "live" });
   const views = ["board", "team"].map((view) =>
     el("button", { type: "button", class: "view", dataset: { view }, on: { click: () => ui.setView(view) } }, view === "board" ? "Board" : "Team"),
   );
@@ -28,10 +30,9 @@ export function createToolbar({ model, ui, memory, actions, dialogs }) {
     type: "search", id: "filter", placeholder: "Filter", "aria-label": "Filter by title, path or owner", maxlength: MAX_QUERY, autocomplete: "off",
     spellcheck: "false", "aria-keyshortcuts": "/", on: { input: () => ui.setFilter(filter.value) },
   });
-  const fresh = el("button", { type: "button", class: "button strong", id: "new-card", "aria-keyshortcuts": "n", on: { click: () => dialogs.openNew() } }, "+ New card");
+  const fresh = el("button", { type: "button", class: "button strong", id: "new-card", "aria-label": "New card", "aria-keyshortcuts": "n", on: { click: () => dialogs.openNew() } }, "+ ", el("span", { class: "long" }, "New card"));
   const keys = el("button", { type: "button", class: "button icon-only", id: "keys", title: "Keys (?)", "aria-label": "Keys", "aria-keyshortcuts": "?", on: { click: () => dialogs.openSheet() } }, "?");
-  const theme = el("button", { type: "button", class: "button icon-only", id: "theme", on: { click: turn } },
-    icon("M8 3.2a4.8 4.8 0 1 0 4.8 4.8A3.8 3.8 0 0 1 8 3.2z"));
+  const theme = el("button", { type: "button", class: "button icon-only", id: "theme", on: { click: turn } }, MOON, SUN);
   const menu = moreMenu();
   const viewer = el("span", { class: "chip", id: "viewer-chip" }, "read-only");
   const name = el("span", { class: "board-name", dir: "auto" });
@@ -79,10 +80,12 @@ export function createToolbar({ model, ui, memory, actions, dialogs }) {
     bar.max = Math.max(1, features);
     bar.value = finished;
     write(done, `${finished}/${features} done`);
+    set(MOON, { hidden: isDark() });
+    set(SUN, { hidden: !isDark() });
     set(theme, { "aria-label": isDark() ? "Light theme" : "Dark theme", title: isDark() ? "Light theme" : "Dark theme" });
     if (document.activeElement !== filter && filter.value !== ui.state.filter) filter.value = ui.state.filter;
     const wanted = [
-      el2("views"), el2("progress"), filter, state.can.write ? fresh : null, keys, theme, state.can.write ? menu : null,
+      parts.views, parts.progress, filter, state.can.write ? fresh : null, keys, theme, state.can.write ? menu : null,
     ].filter(Boolean);
     if (wanted.some((one, at) => one !== group.children[at]) || group.children.length !== wanted.length) group.replaceChildren(...wanted);
     tick();
@@ -92,7 +95,6 @@ export function createToolbar({ model, ui, memory, actions, dialogs }) {
     views: el("div", { class: "views", role: "group", "aria-label": "View" }, views),
     progress: el("div", { class: "progress", id: "progress" }, bar, done),
   };
-  const el2 = (name) => parts[name];
 
   let moved = performance.now();
 
@@ -109,5 +111,7 @@ export function createToolbar({ model, ui, memory, actions, dialogs }) {
     if (change.rows.size || change.order.size) moved = performance.now();
   });
 
-  return { node, draw, tick, filter };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+
+  return { node, draw, tick, filter, words: () => `${badge.textContent}. ${badge.title}` };
 }

@@ -29,8 +29,11 @@ export function createUi({ memory }) {
     return location.pathname + (text ? `?${text}` : "");
   }
 
-  function changed(what, how = "replaceState") {
-    history[how]({ ...(history.state ?? {}), board: true }, "", address());
+  // Closing a card leaves its entry behind, with the address of what is below it. It is spare: what comes next takes it
+  // over, so that looking at ten cards costs one step back and not ten.
+  function changed(what, how = "replaceState", spare = false) {
+    const over = how === "pushState" && history.state?.spare ? "replaceState" : how;
+    history[over]({ board: true, spare: spare || (how === "replaceState" && Boolean(history.state?.spare)) }, "", address());
     for (const listener of [...listeners]) listener(what);
   }
 
@@ -61,7 +64,7 @@ export function createUi({ memory }) {
     closeCard() {
       if (state.card === null) return;
       state.card = null;
-      changed("card");
+      changed("card", "replaceState", true);
     },
     setFilter(text) {
       if (text === state.filter) return;

@@ -73,6 +73,7 @@ function createNodes(document) {
   n.kicker = h("p", { "data-kicker": true }, "Pi");
   n.model = h("p", { "data-model": true });
   n.reset = button({ "data-new-conversation": true, class: "button plain" }, icon("fresh"), "New conversation");
+  n.board = button({ "data-board": true, class: "button plain" }, "Board");
   n.move = button({ "data-move": true, class: "button icon" }, icon("move"));
   n.hide = button(
     { "data-hide": true, class: "button icon", "aria-label": HIDE, title: HIDE },
@@ -124,7 +125,7 @@ function createNodes(document) {
     { class: "compose" },
     h("label", { for: "pi-taskbar-prompt" }, "Task instruction"),
     n.prompt,
-    h("div", { class: "under" }, n.hint, n.count, n.reset),
+    h("div", { class: "under" }, n.hint, n.count, n.board, n.reset),
   );
 
   n.taskPrompt = h("p", { "data-task-prompt": true });
@@ -383,6 +384,7 @@ export function createPanel({ document, host, actions, now, every, isApple }) {
     n.prompt.addEventListener("input", edited);
     n.run.addEventListener("click", act);
     n.reset.addEventListener("click", (event) => event.isTrusted && actions.reset());
+    n.board.addEventListener("click", (event) => event.isTrusted && actions.board());
     n.reload.addEventListener("click", () => actions.reload());
     n.again.addEventListener("click", putBack);
     n.follow.addEventListener("click", () => {

@@ -186,6 +186,7 @@ function createTaskbar(options, document, mountBase) {
       cancel: () => store.cancel().catch(() => {}),
       reset: () => store.reset().catch(() => {}),
       reload: () => reload(),
+      board: () => import("./board.js").then((part) => part.openBoard(view, mountBase)),
       edited: () => store.forgetError(),
       warm: () => loadCapture().catch(() => {}),
       remember({ corner, ...change }) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from flask_pi_taskbar.commands.board import CALLS as BOARD
 from flask_pi_taskbar.commands.completion import completion
 from flask_pi_taskbar.commands.team import CALLS as TEAM
 from flask_pi_taskbar.commands.team import team
+from flask_pi_taskbar.page.alone import AlonePage
 from tests.board_cli.place import SCRIPT, Place
 
 
@@ -37,6 +38,10 @@ def dropped(place: Place) -> None:
     assert place.call("board", "drop", "4", who=None).code == 0
 
 
+def serving(place: Place) -> None:
+    assert place.call("board", "open", "--background", "--no-browser", who=None).code == 0
+
+
 def letter(place: Place) -> None:
     place.do("handoff", "ann", card=4, label="agent-3")
 
@@ -47,6 +52,9 @@ BEFORE: dict[str, Callable[[Place], None]] = {
     "reclaim": held,
     "move": held,
     "undo": dropped,
+    "reopen": finished,
+    "stop": serving,
+    "revoke": serving,
     "wait": finished,
     "inbox": letter,
 }
@@ -66,7 +74,7 @@ EXAMPLES = [
 
 
 @pytest.fixture
-def furnished(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+def furnished(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     """Six free cards, agent-3 on the team, a report, and a home to write a script into."""
     for number in range(1, 7):
         place.do("add", "ann", title=f"Card {number}")
@@ -76,7 +84,11 @@ def furnished(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
     (home / ".config" / "fish" / "completions").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setattr("flask_pi_taskbar.commands.torturing.torture", small_torture)
-    return place
+    monkeypatch.setattr(AlonePage, "serve", AlonePage.close)
+    monkeypatch.delenv("DISPLAY", raising=False)
+    yield place
+    for who in (("--as", "agent-3"), ()):
+        CliRunner().invoke(group, ["board", "stop", *who], prog_name="pi-taskbar", env=place.environ)
 
 
 def small_torture(folder: Path, *, seconds: float, workers: int, **options: object) -> object:

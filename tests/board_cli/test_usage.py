@@ -9,6 +9,7 @@ from flask_pi_taskbar.board.refusal import Code
 from flask_pi_taskbar.cli import group
 from flask_pi_taskbar.commands.board import CALLS as BOARD
 from flask_pi_taskbar.commands.team import CALLS as TEAM
+from flask_pi_taskbar.page.alone import AlonePage
 from tests.board_cli.place import Place
 
 GUESSED = [
@@ -74,7 +75,7 @@ def test_wrong_usage_is_a_bad_field(place: Place, words: list[str], field: str |
         2,
         False,
         "bad_field",
-        words[1] if words[1].isalpha() else words[0],
+        words[1] if words[1].isalpha() else "round",  # what `team` alone does
     )
     assert data["details"].get("field") == field
     assert help_words in data["message"]
@@ -112,12 +113,11 @@ def test_what_every_call_has_may_stand_before_its_name(place: Place, words: list
     assert said.card["createdBy"]["label"] == "bob"
 
 
-def test_the_bare_group_names_its_commands_also_to_programs(place: Place) -> None:
-    bare = place.call("board", who=None)
-    assert bare.code == 2
-    assert "Commands:" in bare.out + bare.err
-    said = place.call("board", "--json", who=None)
-    assert (said.code, said.data["code"]) == (2, "unknown_action")
+def test_the_bare_group_opens_the_page_also_for_programs(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AlonePage, "serve", AlonePage.close)
+    assert "The board as team-lead: http://127.0.0.1:" in place.call("board", "--no-browser", who=None).out
+    said = place.call("board", "--no-browser", "--json", who=None)
+    assert (said.code, said.data["action"], said.data["page"]["kind"]) == (0, "open", "served")
 
 
 def test_a_text_that_is_an_option_behind_the_dashes_asks_for_no_json(place: Place) -> None:

@@ -73,6 +73,8 @@ handoff todo N no none no_such_teammate; handoff todo H no several ambiguous; ha
 offer todo N no some spread;       offer todo N no none no_such_teammate; offer todo N yes some waiting
 offer todo H no some held;         offer doing O no some held;         offer blocked N no some wrong_lane
 offer done N no some finished
+reopen done H no - copy;            reopen done O yes - copy;          reopen done N no - copy
+reopen todo N no - wrong_lane;      reopen doing H no - wrong_lane;     reopen blocked O yes - wrong_lane
 """
 
 
@@ -132,6 +134,9 @@ def test_a_call_gets_what_the_table_says_and_a_refusal_offers_only_what_it_accep
         assert answer["unchanged"] is not changes
         if outcome.effect is Effect.REMOVE:
             assert 4 not in table.cards
+        elif outcome.effect is Effect.COPY:
+            assert table.cards[4] == before
+            assert table.cards[answer["card"]["id"]].lane is Lane.TODO
         else:
             assert table.cards[4].rev == before.rev + changes
         return

@@ -233,6 +233,8 @@ def test_patches_lead_to_the_same_board_as_a_snapshot(calls: list[tuple]) -> Non
             del page["rows"][str(gone)]
         page["rows"] |= moved["rows"]
         page["order"] |= moved["order"]
-        page |= {name: moved[name] for name in ("round", "queue", "team", "damaged", "radar") if name in moved}
+        page |= {
+            name: moved[name] for name in ("digest", "round", "queue", "team", "damaged", "radar") if name in moved
+        }
         assert page == frame(fresh)
         view = after

@@ -53,6 +53,7 @@ OUTCOMES = {
     "is gone; a copy stays": Effect.REMOVE,
     "a letter goes to the teammate": Effect.SEND,
     "a letter goes to every other live session": Effect.SPREAD,
+    "a new card in todo has what it says, with its notes": Effect.COPY,
     "nothing changes": Effect.KEEP,
 }
 TARGET_WORDS = {
