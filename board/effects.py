@@ -141,6 +141,11 @@ def reopened(card: Card, actor: Actor, card_id: int, now: datetime) -> Card:
     return evolve(again, notes=(*again.notes, entry(again, actor, NoteKind.ADD, said, at)))
 
 
+def reopened_as(card: Card, actor: Actor, card_id: int, now: datetime) -> Card:
+    """The finished card, with a note of the card that was made of it, where its history has room for one."""
+    return moved_on(card, actor, now, NoteKind.EDIT, f"reopened as #{card_id}")
+
+
 def removed(card: Card, actor: Actor, now: datetime) -> Card:
     """The copy that stays in `dropped/`: the card as it was, and who dropped it when."""
     mark = {"by": {"id": actor.id, "label": actor.label}, "at": stamp(now)}

@@ -68,6 +68,8 @@ class Change(Struct, frozen=True, kw_only=True):
     finishes: bool = False
     replayed: bool = False
     mails: tuple[Mail, ...] = ()
+    origin: Card | None = None
+    """The finished card that `card` is made of; it is noted there (`origin_noted`) in the same write."""
     extra: Mapping[str, object] = {}
     """Further fields of the answer."""
 
@@ -182,7 +184,7 @@ def _on_card(request: Request, actor: Actor, card: Card, world: World, now: date
         return Change(action=request.action, write=Write.DROP, card=gone, extra={"dropped": card.id})
     if outcome.effect is Effect.COPY:
         again = _fitting(case, effects.reopened(card, actor, world.next_id(), now))
-        return Change(action=request.action, write=Write.CREATE, card=again, extra={"reopened": card.id})
+        return Change(action=request.action, write=Write.CREATE, card=again, origin=card, extra={"reopened": card.id})
     if outcome.effect is Effect.REWRITE and request.depends_on is not None:
         new = [card_id for card_id in request.depends_on if card_id not in card.depends_on]
         _check_links(case, card.id, new, world)
@@ -266,6 +268,12 @@ def _fitting(case: wording.Case, card: Card) -> Card:
     message = f"#{card.id} is full ({limit} at most); nothing was dropped to make room. Go on in a new card."
     details: dict[str, object] = {"notes": len(case.card.notes), "limit": MAX_NOTES if full else MAX_FILE_BYTES}
     raise Refusal(Code.CARD_FULL, message, action=case.action, card=case.card, details=details)
+
+
+def origin_noted(origin: Card, actor: Actor, card_id: int, now: datetime) -> Card | None:
+    """The finished card of a `reopen`, with the number that its copy got; None if its file has no room for that."""
+    card = with_raw_kept(effects.reopened_as(origin, actor, card_id, now))
+    return None if too_large(card) else card
 
 
 def _removed(request: Request, actor: Actor, card: Card, now: datetime) -> Card:

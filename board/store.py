@@ -204,12 +204,15 @@ class Store:
         card = change.card
         path = self.layout.card(card.id)
         before = self._bytes_of(card.id, world) if change.write in {Write.UPDATE, Write.DROP} else b""
+        beside: Card | None = None
         with self.commit(hold) as commit:
             for letter in change.mails:
                 mail.deliver(commit, self.disk, self.layout, letter)
             match change.write:
                 case Write.CREATE:
                     card = self._create(commit, card)
+                    if change.origin is not None:
+                        beside = self._note_at_origin(commit, change.origin, actor, card.id, world, now)
                 case Write.UPDATE:
                     commit.replace(path, _fitting(card), before)
                 case Write.DROP:
@@ -219,7 +222,7 @@ class Store:
                     commit.remove(path, before)
                 case Write.RESTORE:
                     self._restore(commit, card)
-        self._after(change, card, actor, world, hold, now)
+        self._after(change, card, actor, world, hold, now, beside)
         return change if card is change.card else replace(change, card=card)
 
     def _create(self, commit: Commit, card: Card) -> Card:
@@ -234,6 +237,16 @@ class Store:
         raise Refusal(
             Code.STORE_UNWRITABLE, f"No number from {card.id} on is free for a new card; nothing was changed."
         )
+
+    def _note_at_origin(
+        self, commit: Commit, origin: Card, actor: Actor, number: int, world: Live, now: datetime
+    ) -> Card | None:
+        """Behind the new card, so that a crash leaves that one alone, which says itself what it was made of."""
+        before = self._bytes_of(origin.id, world)
+        noted = rules.origin_noted(origin, actor, number, now)
+        if noted is not None:
+            commit.replace(self.layout.card(origin.id), serialize(noted), before)
+        return noted
 
     def _restore(self, commit: Commit, card: Card) -> None:
         try:
@@ -261,18 +274,28 @@ class Store:
         except FileNotFoundError:
             return None
 
-    def _after(self, change: Change, card: Card, actor: Actor, world: Live, hold: Hold, now: datetime) -> None:
+    def _after(
+        self,
+        change: Change,
+        card: Card,
+        actor: Actor,
+        world: Live,
+        hold: Hold,
+        now: datetime,
+        beside: Card | None,
+    ) -> None:
         """What follows an accepted write; it is done and durable, and nothing here can make it fail."""
         self._record(journal.line_of(actor, stamp(now), change.action.value, card), hold)
         try:
-            seen = None
-            if change.write is not Write.DROP:
-                path = self.layout.card(card.id)
-                data = serialize(card)
-                seen = Seen(signature(self.disk.stat(path)), parse(data, card.id), data)
-            self._index.wrote(world.unmoved, {card.id: seen})
+            seen = None if change.write is Write.DROP else self._as_written(card)
+            also = {} if beside is None else {beside.id: self._as_written(beside)}
+            self._index.wrote(world.unmoved, {card.id: seen} | also)
         except OSError:
             self._index.forget()
+
+    def _as_written(self, card: Card) -> Seen:
+        data = serialize(card)
+        return Seen(signature(self.disk.stat(self.layout.card(card.id))), parse(data, card.id), data)
 
     def _record(self, line: journal.Line, hold: Hold) -> None:
         with contextlib.suppress(OSError, Lost):  # derived, and may be missing
