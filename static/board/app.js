@@ -64,10 +64,12 @@ function start() {
 
   let shown = null;
   let due = false;
+  let over = false; // the key is good for nothing any more
   const scrolled = {}; // view -> how far down it was left
 
   function draw() {
     due = false;
+    if (over) return;
     const before = shown;
     shown = ui.state.view;
     root.dataset.writes = model.state.can.write ? "1" : "0";
@@ -113,12 +115,11 @@ function start() {
     return nothing;
   }
 
-  function refuse(had) {
+  function shutOut() {
+    over = true;
+    parts.dialogs.closeAll();
     page.remove();
-    parts.dialogs.closeAll?.();
-    const words = refusedPage({ had, where, taskbar, open: (address) => location.assign(address) });
-    document.body.append(words);
-    words.focus();
+    refuse(true);
   }
 
   let met = false; // the page has been live once: only then is a change of the connection worth words
@@ -126,7 +127,7 @@ function start() {
   model.subscribe((change) => {
     if (change.connection && model.state.connection.kind === "refused") {
       memory.tab.set("key", null);
-      refuse(true);
+      shutOut();
       return;
     }
     soon();
@@ -171,8 +172,13 @@ function start() {
   }
 }
 
+/** In place of the board: why there is none, in words. */
 function refuse(had) {
-  document.body.append(refusedPage({ had, where, taskbar, open: (address) => location.assign(address) }));
+  const words = refusedPage({ had, where, taskbar, open: (address) => location.assign(address) });
+  root.dataset.writes = "0";
+  document.title = "Board";
+  document.body.append(words);
+  words.focus();
 }
 
 start();

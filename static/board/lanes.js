@@ -63,9 +63,7 @@ export function createLanes({ model, ui, seen }) {
     const known = faces.get(id);
     if (known && known.row === row && known.canWrite === canWrite && known.isNews === isNews) return known.node;
     const made = cardFace(row, { canWrite, now: model.now(), isNews, seat: model.state.seat });
-    if (known?.node.contains(document.activeElement)) keepFocus(known.node, made);
     faces.set(id, { row, canWrite, isNews, node: made });
-    if (known?.node.parentNode) known.node.replaceWith(made);
     return made;
   }
 
@@ -75,15 +73,13 @@ export function createLanes({ model, ui, seen }) {
     opened ??= LANES.find((lane) => model.state.order[lane].length) ?? null;
     const narrow = ui.state.lane ?? opened ?? "todo";
     const alive = new Set();
+    const held = heldFocus();
     for (const [lane, { node: section, count, fold, list, empty, more }] of trays) {
       const ids = visible(lane, query);
       const total = model.state.order[lane].length;
       const folded = Boolean(ui.state.folds[lane]);
       const shown = folded ? [] : ids.slice(0, ui.limit(lane));
-      const active = document.activeElement;
-      const drawn = shown.map(face).filter(Boolean);
-      arrange(list, drawn);
-      if (active !== document.activeElement && active?.isConnected) active.focus({ preventScroll: true });
+      arrange(list, shown.map(face).filter(Boolean));
       for (const id of shown) alive.add(id);
       write(count, filtered ? `${ids.length}/${total}` : String(total));
       set(fold, { "aria-expanded": String(!folded) });
@@ -98,6 +94,23 @@ export function createLanes({ model, ui, seen }) {
       write(tab.querySelector(".pill"), count.textContent);
     }
     for (const id of faces.keys()) if (!alive.has(id)) faces.delete(id);
+    if (held && document.activeElement !== held.node) giveFocus(held);
+  }
+
+  /** What in the lanes has the focus: the card, which of its buttons, and where it stands. */
+  function heldFocus() {
+    const active = document.activeElement;
+    const card = active?.closest?.(".card");
+    if (!card || !node.contains(card)) return null;
+    return { node: active, id: Number(card.dataset.card), action: active.dataset.action, lane: card.dataset.status, at: [...card.parentNode.children].indexOf(card) };
+  }
+
+  /** A card that was made anew, or went to another lane, takes its focus along; one that is gone leaves it to its neighbour. */
+  function giveFocus({ node: before, id, action, lane, at }) {
+    const { list, fold } = trays.get(lane);
+    const card = faces.get(id)?.node ?? list.children[Math.min(at, list.children.length - 1)];
+    const place = before.isConnected ? before : (action && card?.querySelector(`[data-action="${action}"]`)) || card || fold;
+    place.focus({ preventScroll: true });
   }
 
   return {
@@ -108,13 +121,4 @@ export function createLanes({ model, ui, seen }) {
     /** The ids that are drawn, lane by lane. */
     shownIds: () => [...node.querySelectorAll(".lane .card")].filter((card) => card.offsetParent !== null).map((card) => Number(card.dataset.card)),
   };
-}
-
-/** Focus is on the old face: it goes to the same place on the new one once that stands in the page. */
-function keepFocus(before, after) {
-  const action = document.activeElement.dataset?.action;
-  queueMicrotask(() => {
-    const place = (action && after.querySelector(`[data-action="${action}"]`)) || after;
-    if (document.activeElement === document.body || before.contains(document.activeElement)) place.focus({ preventScroll: true });
-  });
 }
