@@ -109,7 +109,8 @@ def looking(browser: Chrome, folder: Path) -> Iterator[Faces]:
     browser.switch_to.new_window("tab")
     try:
         yield Faces(browser, store, page)
-        loud = [line for line in browser.get_log("browser")  # type: ignore[no-untyped-call] if line["level"] == "SEVERE"]
+        logged = browser.get_log("browser")  # type: ignore[no-untyped-call]
+        loud = [line for line in logged if line["level"] == "SEVERE"]
         assert not loud, loud
     finally:
         origin = {"origin": page.address.rstrip("/"), "storageTypes": "local_storage,session_storage"}

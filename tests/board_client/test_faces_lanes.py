@@ -172,9 +172,7 @@ def test_a_lead_has_the_actions_that_the_rules_allow(board: Faces) -> None:
     board.apply("claim", card=done)
     board.apply("move", card=done, status="done")
     board.open()
-    names = (
-        "return [...document.querySelectorAll(`[data-card='${arguments[0]}'] button`)].map((one) => one.textContent)"
-    )
+    names = "return [...document.querySelectorAll(`[data-card='${arguments[0]}'] button`)].map((b) => b.textContent)"
     assert [board.js(names, card) for card in (free, waits, done)] == [
         ["Claim", "Note", "Open"],
         ["Move", "Note", "Open"],
