@@ -72,6 +72,7 @@ OPERATIONS: Final[Sequence[Operation]] = (
     _call("drop", "drop", card=1),
     _call("next", "next", BOB),
     _call("undo", "undo"),
+    _call("reopen", "reopen", BOB, card=4),
     _call("handoff", "handoff", card=1, label="bob", text="Please take it."),
     _call("offer", "offer", card=1),
     Operation("inbox", lambda store: Bus(store).inbox(BOB, now=NOW)),

@@ -6,6 +6,8 @@ lock, which is what makes a label unique.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -24,12 +26,17 @@ def as_known(actor: Actor, roster: Roster, now: datetime) -> tuple[Actor, Record
     """The actor under the label that the team knows it by, and its record if it has one. Raises `Refusal`."""
     if actor.kind is ActorKind.SEAT:
         return actor, None
-    if actor.label == SEAT_LABEL:
+    if reads_as_the_seat(actor.label):
         raise bad("label", f"{SEAT_LABEL} is the page's seat; a session needs a name of its own (--as LABEL).")
     record = roster.record(actor.id)
     if record is not None and keeps(record.label, actor.label):
         return replace(actor, label=record.label), record
     return replace(actor, label=roster.free_label(actor.label, actor.id, now)), record
+
+
+def reads_as_the_seat(label: str) -> bool:
+    """Whether people would take a session of this label for the page's seat: `Team-Lead`, `team lead`, wide letters."""
+    return re.sub(r"[-_. ]+", "-", unicodedata.normalize("NFKC", label).casefold()) == SEAT_LABEL
 
 
 def is_fresh(record: Record | None, actor: Actor, now: datetime) -> bool:

@@ -23,6 +23,8 @@ KEPT: Final = 100
 """So many letters that were read are kept for looking back, the newest."""
 
 _LETTER_BYTES: Final = 64 * 1024
+_OTHERS: Final = 1 << 30
+"""No counting gets here: a file of such a number is somebody else's, and must not leave the next letter none."""
 _SEEN: Final = "seen"
 
 
@@ -49,7 +51,8 @@ def deliver(commit: Commit, disk: Disk, layout: Layout, mail: Mail) -> None:
     """Put a letter into its inbox, as a part of `commit`."""
     inbox = layout.inbox_of(mail.to)
     make_folder(disk, f"{inbox}/{_SEEN}")
-    number = max((number for folder in (inbox, f"{inbox}/{_SEEN}") for number in numbers(disk, folder)), default=0)
+    given = (number for folder in (inbox, f"{inbox}/{_SEEN}") for number in numbers(disk, folder))
+    number = max((number for number in given if number < _OTHERS), default=0)
     while True:
         number += 1
         sender = Sender(mail.sender.id, mail.sender.label)

@@ -278,7 +278,8 @@ def _uncollected() -> Iterator[None]:
 
 
 def wants_json(args: Sequence[str]) -> bool:
-    return JSON in (args[: args.index("--")] if "--" in args else args)
+    options = args[: args.index("--")] if "--" in args else args
+    return any(arg == JSON or arg.startswith(f"{JSON}=") for arg in options)
 
 
 def _program(group: click.Context | None) -> str:

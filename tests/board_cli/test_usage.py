@@ -156,3 +156,8 @@ def test_the_help_of_the_tree_loads_every_command() -> None:
     said = CliRunner().invoke(group, ["--help"], prog_name="pi-taskbar")
     for name in ("board", "broker", "completion", "team"):
         assert f"\n  {name} " in said.stdout
+
+
+def test_an_option_for_programs_with_a_value_is_still_answered_to_a_program(place: Place) -> None:
+    said = place.call("board", "list", "--json=1", who=None)
+    assert (said.code, said.data["code"]) == (2, "bad_field")

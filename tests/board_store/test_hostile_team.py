@@ -71,3 +71,27 @@ def test_no_session_can_be_a_seat() -> None:
         with pytest.raises(Refusal) as refused:
             make()
         assert refused.value.code is Code.BAD_FIELD
+
+
+def test_a_letter_of_the_highest_number_leaves_room_for_the_next(board: Board) -> None:
+    card = board.add()
+    board.bob("add", title="Bob is on the team")
+    board.ann("handoff", card, label="bob", text="first")
+    inbox = next((board.path / "inbox").iterdir())
+    letter = json.loads((inbox / "1.json").read_text())
+    (inbox / "2147483647.json").write_text(json.dumps(letter | {"n": 2147483647, "text": "from far away"}))
+    board.ann("handoff", card, label="bob", text="second")
+    assert texts(board) == ["first", "second", "from far away"]
+    board.ann("handoff", card, label="bob", text="third")
+    assert texts(board) == ["third"]
+
+
+@pytest.mark.parametrize("label", ["team-lead", "Team-Lead", "TEAM-LEAD", "team lead", "Team_Lead", "\uff54eam-lead"])
+def test_no_session_is_called_like_the_seat_in_any_spelling(board: Board, label: str) -> None:
+    for join in (
+        lambda actor: board.call(actor, "add", title="x"),
+        lambda actor: Bus(board.store).join(actor, mode="cli", cwd="/", now=NOW),
+    ):
+        with pytest.raises(Refusal) as refused:
+            join(session("s-1", label))
+        assert refused.value.code is Code.BAD_FIELD
