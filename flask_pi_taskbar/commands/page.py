@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+import sys
 import time
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from flask_pi_taskbar.board.bus import Bus
+from flask_pi_taskbar.board.live.frames import BYE_IDLE
 from flask_pi_taskbar.board.note import PageNote, Unreadable
 from flask_pi_taskbar.board.refusal import Code, Refusal
 from flask_pi_taskbar.board.serving.finding import Dead, Serving, Silent, address_of, find
@@ -147,7 +149,8 @@ def _foreground(desk: Desk, page: Any, problem: str | None, left: str | None, vi
     def serve() -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: page.stop())
-        page.serve()
+        if page.serve() == BYE_IDLE:
+            sys.stderr.write("Nobody looked at the page any more, so it stopped; `pi-taskbar board` starts it again.\n")
 
     return _answer(desk, data, text, url, browser=browser, then=serve)
 

@@ -22,11 +22,17 @@ def pruned(desk: Desk, fields: dict[str, Any]) -> Answer:
     preview = prune_done(desk.store, desk.actor, desk.now(), days, dry_run=True)
     if dry_run or not preview["cards"]:
         return _answer(preview)
-    if not fields.get("yes") and sys.stdin.isatty() and sys.stdout.isatty():
+    if not fields.get("yes") and _somebody_can_answer():
         click.echo(_text(preview))
         if not click.confirm("Drop them?", default=False):
             return _answer(preview, "Nothing was dropped.")
     return _answer(prune_done(desk.store, desk.actor, desk.now(), days))
+
+
+def _somebody_can_answer() -> bool:
+    context = click.get_current_context(silent=True)
+    for_a_program = context is not None and bool(context.params.get("as_json"))
+    return not for_a_program and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _days(given: object) -> int:

@@ -77,7 +77,7 @@ class Tool:
             action, fields = _read(request)
             if action == "join":
                 joined = self._join() if desk.is_known() or not fields.get("ifKnown") else _stranger()
-                return joined | {"unread": desk.unread()}, 0
+                return joined | {"unread": desk.unread(), "served": self._is_served()}, 0
             call = self._call(action, fields)
             data = dict(call.brief)
             data["text"] = call.plain()
@@ -136,6 +136,10 @@ class Tool:
             call.then()
         return call
 
+    def _is_served(self) -> bool:
+        """Somebody serves the page; what shows its port takes it away when nobody does."""
+        return is_held(self._desk.store.disk, self._desk.store.layout.page_lock)
+
     def _join(self) -> Data:
         desk = self._desk
         if self._member is None:
@@ -154,7 +158,7 @@ class Tool:
     def _beat(self, member: Membership) -> None:
         while not self._over.wait(self._heartbeat):
             try:
-                if self._serves and not is_held(self._desk.store.disk, self._desk.store.layout.page_lock):
+                if self._serves and not self._is_served():
                     member.serve(now=self._desk.now(), serves=False)
                     self._serves = False
                 member.heartbeat(now=self._desk.now())

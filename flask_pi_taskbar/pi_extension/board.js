@@ -41,8 +41,8 @@ const PARAMETERS = {
 				"history (text). plan: record its plan file (path). move: change its lane (status); done is final. release: " +
 				"hand your card back. reclaim: take a card back from whoever holds it. edit: change only the fields given. " +
 				"drop: delete; undo: bring back what you dropped. reopen: make a new card of a done one, with its notes. " +
-				"assign: record a teammate as owner (label) without a message. handoff: message a teammate (label), whose claim takes the card. offer: message all live " +
-				"teammates. inbox: read your mail. why: what keeps a card where it is. wait: until a card is done, or as " +
+				"assign: record a teammate as owner (label) without a message. handoff: message a teammate (label), whose " +
+				"claim takes the card. offer: message all live teammates. inbox: read your mail. why: what keeps a card where it is. wait: until a card is done, or as " +
 				"until says.",
 			{ enum: ACTIONS },
 		),
@@ -278,6 +278,7 @@ class Session {
 		this.reached = true;
 		this.unread = answer.unread ?? this.unread;
 		if (answer.team?.joined) this.label = answer.team.label;
+		if (answer.served === false) this.port = null; // the page has stopped by itself
 		this._attend();
 		return answer;
 	}

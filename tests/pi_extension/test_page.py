@@ -9,12 +9,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
+import pytest
 
 from flask_pi_taskbar.board.serving.finding import Dead, Serving, find
 from tests.board_cli.place import Place
 from tests.pi_extension.conftest import Start
 from tests.pi_extension.session import Pi
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.pi
 
 
 def typed(pi: Pi, command: str) -> str:
