@@ -18,6 +18,7 @@ import { createStrips } from "./strips.js";
 import { createTeam } from "./team.js";
 import { createToolbar } from "./toolbar.js";
 import { createUi } from "./ui.js";
+import { tellWhole } from "./whole.js";
 
 const TICK_MS = 1_000;
 const root = document.documentElement;
@@ -158,6 +159,7 @@ function start() {
     if (face) ui.setFocus(Number(face.dataset.card));
   });
   bindKeys({ ...parts, lanes, toolbar });
+  tellWhole(main, api);
   setInterval(() => {
     if (document.hidden) return;
     toolbar.tick();

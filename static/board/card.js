@@ -3,6 +3,7 @@
 
 import { age, full } from "./ages.js";
 import { el, write } from "./dom.js";
+import { isCut } from "./whole.js";
 
 const ACTIONS = {
   Claim: { action: "claim", kind: "main" },
@@ -32,7 +33,7 @@ export function cardFace(row, { canWrite, now, isNews, seat }) {
     el("h3", { class: "card-title", dir: "auto", title: row.title }, row.title),
     details(row, seat),
     el(
-      "p", { class: "reason", dir: "auto", dataset: { reason: "", tone: row.tone }, title: row.reason || null },
+      "p", { class: "reason", dir: "auto", dataset: { reason: "", tone: row.tone, ...(isCut(row.reason) ? { cut: row.id, begins: row.reason } : {}) }, title: row.reason || null },
       row.reason,
     ),
     row.mark ? el("p", { class: "mark" }, row.mark === "newer" ? "written by a newer board: read-only here" : "repaired on read") : null,

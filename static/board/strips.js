@@ -40,7 +40,7 @@ export function createStrips({ model, ui, actions, dialogs }) {
       el("button", { type: "button", class: "id-link", on: { click: () => dialogs.openDamaged(entry.name) } }, entry.name),
       el("span", { class: "why", dir: "auto" }, entry.why),
       canWrite
-        ? el("button", { type: "button", class: "button quiet", dataset: { action: "aside" }, "aria-label": `Set ${entry.name} aside`, on: { click: () => actions.setAside(entry.name) } }, "Set aside")
+        ? el("button", { type: "button", class: "button quiet", dataset: { action: "aside" }, "aria-label": `Set aside ${entry.name}`, on: { click: () => actions.setAside(entry.name) } }, "Set aside")
         : null,
     );
   }

@@ -4,6 +4,7 @@
 import { age } from "./ages.js";
 import { el, keyed, write } from "./dom.js";
 import { isEmpty, matches, matchesTexts, parse } from "./query.js";
+import { isCut } from "./whole.js";
 
 const KINDS = {
   damaged: "damaged", cycle: "ring", blocked: "blocked", waiting: "waiting", idle: "idle", unstarted: "not started",
@@ -26,7 +27,7 @@ export function createTeam({ model, ui, memory, actions, dialogs }) {
   const node = el(
     "div", { class: "team" }, round,
     el("div", { class: "team-panels" },
-      el("section", { class: "panel queue-panel", "aria-labelledby": "queue-name" }, queueHead.node, el("div", { class: "panel-body", tabindex: "0", role: "region", "aria-labelledby": "queue-name" }, queue)),
+      el("section", { class: "panel queue-panel", "aria-labelledby": "queue-name" }, queueHead.node, el("div", { class: "panel-body", tabindex: "0", role: "group", "aria-labelledby": "queue-name" }, queue)),
       el("section", { class: "panel", "aria-labelledby": "team-name" }, teamHead.node, el("div", { class: "panel-body" }, team))),
     el("section", { class: "panel done-strip", "aria-labelledby": "done-name" }, doneHead.node, done),
   );
@@ -104,7 +105,7 @@ export function createTeam({ model, ui, memory, actions, dialogs }) {
         el("span", { class: "decision-title", dir: "auto", title: card?.title ?? null }, card?.title ?? row.name ?? ""),
         card?.owner ? el("span", { class: "chip owner" }, card.owner.label) : null,
         canAct ? el("button", { type: "button", class: "button main", dataset: { action: row.action }, "aria-label": `${ACTIONS[row.action]} ${row.card === null ? row.name : `#${row.card}`}`, on: { click: act } }, ACTIONS[row.action]) : null),
-      el("div", { class: "decision-why", title: [reason, also && `also: ${also}`].filter(Boolean).join("\n") },
+      el("div", { class: "decision-why", dataset: card && isCut(row.reason) ? { cut: row.card, begins: row.reason } : {}, title: [reason, also && `also: ${also}`].filter(Boolean).join("\n") },
         el("span", { class: "kind" }, KINDS[row.kind] ?? row.kind), since, el("span", { class: "why", dir: "auto" }, reason)),
     );
   }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from selenium.webdriver import Chrome
+from selenium.webdriver import ActionChains, Chrome
 
 from tests.board_client.faces import NARROW, Faces, Keys, looking
 from tests.support.waiting import until
@@ -203,3 +203,13 @@ def test_focus_of_a_card_that_is_gone_goes_to_its_neighbour(board: Faces) -> Non
     board.apply("drop", card=second)
     until(lambda: board.cards("todo") == [first, third], "the card is gone")
     assert board.focus() == f"#{third} open"
+
+
+def test_a_sentence_too_long_for_its_line_is_the_tooltip_as_a_whole(board: Faces) -> None:
+    whole = "Because of this. " * 40 + "And that is all."
+    card = board.add("One", note=whole)
+    reason = f'[data-card="{card}"] [data-reason]'
+    board.open()
+    assert len(board.text(reason)) == 160
+    ActionChains(board.browser).move_to_element(board.one(reason)).perform()
+    until(lambda: board.one(reason).get_attribute("title") == whole, "the whole sentence")
