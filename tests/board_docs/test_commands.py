@@ -139,7 +139,8 @@ def test_every_command_in_the_text_exists_with_its_options() -> None:
 
 
 def test_every_block_is_of_a_kind_that_a_test_looks_at() -> None:
-    kinds = {"console", "json card", "json journal", "json session", "json letter", "python reader", "python writer"}
+    kinds = {"console", "json card", "json journal", "json session", "json letter", "json page"}
+    kinds |= {"python reader", "python writer"}
     assert {block.kind for block in document.blocks()} == kinds
 
 

@@ -78,6 +78,12 @@ def test_a_page_goes_with_its_session_and_is_taken_over_when_it_was_killed(start
     assert isinstance(found, Serving)
     psutil.Process(found.note.pid).kill()
     until(lambda: isinstance(find(place.store), Dead), "the page is dead")
+    port = f":{found.note.port}"
+    first.until(
+        lambda record: record.get("method") == "setStatus" and port not in str(record.get("statusText")),
+        "the status line names no dead page",
+        next(n for n, record in enumerate(first.records) if port in str(record.get("statusText"))),
+    )
     second = start()
     said = typed(second, "/board")
     assert f"process {found.note.pid}" in said
