@@ -14,9 +14,12 @@ const NOTHING = {
   done: "Nothing is finished yet.",
 };
 
+const NARROW = matchMedia("(max-width: 860px)"); // one lane at a time, and none folded (board.css)
+
 export function createLanes({ model, ui, seen }) {
   const faces = new Map(); // id -> {row, node, canWrite, isNews}
   let opened = null; // the lane that a narrow page opened on: it stays there until the reader goes elsewhere
+  let asked = null; // the lane whose reader has just asked for more: focus goes to the first that comes
   const trays = new Map(LANES.map((lane) => [lane, tray(lane)]));
   const tabs = el(
     "div", { class: "lane-switch", role: "group", "aria-label": "Lane" },
@@ -36,13 +39,18 @@ export function createLanes({ model, ui, seen }) {
     );
     const list = el("ol", { class: "cards", id, role: "list", "aria-label": `${NAMES[lane]} cards` });
     const empty = el("p", { class: "lane-empty" }, NOTHING[lane]);
-    const more = el("button", { type: "button", class: "button quiet show-more", on: { click: () => ui.showMore(lane) } });
+    const more = el("button", { type: "button", class: "button quiet show-more", on: { click: () => showMore(lane) } });
     const section = el(
       "section", { class: "lane", dataset: { lane, status: lane }, "aria-labelledby": `${id}-name` },
       el("header", { class: "lane-head" }, el("span", { class: "dot" }), el("h2", { id: `${id}-name` }, NAMES[lane]), count, el("span", { class: "hidden" }, "cards"), el("span", { class: "grow" }), fold),
       el("div", { class: "lane-body" }, list, empty, more),
     );
     return { node: section, count, fold, list, empty, more };
+  }
+
+  function showMore(lane) {
+    asked = { lane, at: trays.get(lane).list.children.length };
+    ui.showMore(lane);
   }
 
   /** The ids that a lane shows under the filter. */
@@ -77,7 +85,7 @@ export function createLanes({ model, ui, seen }) {
     for (const [lane, { node: section, count, fold, list, empty, more }] of trays) {
       const ids = visible(lane, query);
       const total = model.state.order[lane].length;
-      const folded = Boolean(ui.state.folds[lane]);
+      const folded = Boolean(ui.state.folds[lane]) && !NARROW.matches;
       const shown = folded ? [] : ids.slice(0, ui.limit(lane));
       arrange(list, shown.map(face).filter(Boolean));
       for (const id of shown) alive.add(id);
@@ -94,6 +102,8 @@ export function createLanes({ model, ui, seen }) {
       write(tab.querySelector(".pill"), count.textContent);
     }
     for (const id of faces.keys()) if (!alive.has(id)) faces.delete(id);
+    if (asked) trays.get(asked.lane).list.children[asked.at]?.focus({ preventScroll: true });
+    asked = null;
     if (held && document.activeElement !== held.node) giveFocus(held);
   }
 
@@ -112,6 +122,8 @@ export function createLanes({ model, ui, seen }) {
     const place = before.isConnected ? before : (action && card?.querySelector(`[data-action="${action}"]`)) || card || fold;
     place.focus({ preventScroll: true });
   }
+
+  NARROW.addEventListener("change", draw);
 
   return {
     node,

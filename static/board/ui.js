@@ -5,9 +5,11 @@ import { LANES } from "./model.js";
 
 const VIEWS = ["board", "team"];
 const PAGE = 60;
+const WRITE_MS = 300; // a browser refuses an address that changes with every key of a fast typist
 
 export function createUi({ memory }) {
   const listeners = new Set();
+  let writing = null; // the timer after which the address follows the filter
   const state = { view: "board", card: null, filter: "", lane: null, folds: memory.kept.get("folds", {}), more: {}, focus: null };
 
   function read() {
@@ -32,13 +34,25 @@ export function createUi({ memory }) {
   // Closing a card leaves its entry behind, with the address of what is below it. It is spare: what comes next takes it
   // over, so that looking at ten cards costs one step back and not ten.
   function changed(what, how = "replaceState", spare = false) {
-    const over = how === "pushState" && history.state?.spare ? "replaceState" : how;
-    history[over]({ board: true, spare: spare || (how === "replaceState" && Boolean(history.state?.spare)) }, "", address());
+    clearTimeout(writing);
+    if (what === "filter") writing = setTimeout(() => note("replaceState", false), WRITE_MS);
+    else note(how, spare);
     for (const listener of [...listeners]) listener(what);
+  }
+
+  function note(how, spare) {
+    const over = how === "pushState" && history.state?.spare ? "replaceState" : how;
+    const stays = how === "replaceState" && Boolean(history.state?.spare);
+    try {
+      history[over]({ board: true, spare: spare || stays }, "", address());
+    } catch {
+      // too often for this browser: the address is behind until the next change
+    }
   }
 
   read();
   window.addEventListener("popstate", () => {
+    clearTimeout(writing);
     read();
     for (const listener of [...listeners]) listener("all");
   });

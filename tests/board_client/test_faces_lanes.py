@@ -79,6 +79,7 @@ def test_a_lane_draws_sixty_cards_and_more_when_asked(board: Faces) -> None:
     board.click('[data-lane="todo"] .show-more')
     until(lambda: len(board.cards("todo")) == 75, "all are drawn")
     assert not board.one('[data-lane="todo"] .show-more').is_displayed()
+    assert board.focus() == "#61", "the keyboard goes on where the new ones begin"
 
 
 def test_the_filter_finds_cards_that_are_not_drawn(board: Faces) -> None:
@@ -105,6 +106,8 @@ def test_a_folded_lane_stays_folded_and_keeps_its_count(board: Faces) -> None:
     board.open()
     assert board.cards("todo") == []
     assert board.one('[data-lane="todo"] [data-fold]').get_attribute("aria-expanded") == "false"
+    board.resize(NARROW)
+    until(lambda: len(board.cards("todo")) == 2, "where one lane is shown at a time it is not folded")
 
 
 def test_a_narrow_page_opens_on_the_first_lane_that_holds_a_card_and_stays_there(board: Faces) -> None:
@@ -213,3 +216,16 @@ def test_a_sentence_too_long_for_its_line_is_the_tooltip_as_a_whole(board: Faces
     assert len(board.text(reason)) == 160
     ActionChains(board.browser).move_to_element(board.one(reason)).perform()
     until(lambda: board.one(reason).get_attribute("title") == whole, "the whole sentence")
+
+
+def test_the_head_of_every_lane_stays_in_view_while_a_long_one_scrolls(board: Faces) -> None:
+    for number in range(30):
+        board.add(f"Card {number}")
+    board.open()
+    board.click('[data-lane="blocked"] [data-fold]')
+    board.js("document.querySelector('#pane').scrollTop = 1500")
+    tops = board.js(
+        "const top = document.querySelector('#pane').getBoundingClientRect().top;"
+        "return [...document.querySelectorAll('.lane-head')].map((head) => head.getBoundingClientRect().top - top)"
+    )
+    assert [round(top) for top in tops] == [0, 0, 1, 0]  # a folded lane sticks with its border

@@ -187,3 +187,15 @@ def test_the_theme_turns_and_is_remembered(board: Faces) -> None:
     board.open()
     assert board.js(page) == dark
     assert board.one("#theme").get_attribute("aria-label") == "Light theme"
+
+
+def test_the_address_follows_the_filter_and_brings_it_back(board: Faces) -> None:
+    board.add("One")
+    other = board.add("Two")
+    board.open()
+    board.press("/")
+    board.press("two")
+    until(lambda: board.browser.current_url.endswith("?q=two"), "the filter is in the address")
+    board.browser.refresh()
+    until(lambda: board.cards("todo") == [other], "the filter is still there")
+    assert board.one("#filter").get_attribute("value") == "two"
