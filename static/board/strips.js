@@ -26,7 +26,8 @@ export function createStrips({ model, ui, actions, dialogs }) {
     drawRadar(state.radar.map((entry) => [`${entry.cards} ${entry.path}`, { ...entry, holders: entry.cards.map(holder) }]));
     notice.hidden = !state.store.notice;
     write(notice, state.store.notice ?? "");
-    write(size, state.store.bytes === undefined ? "" : `${bytes(state.store.bytes)} in ${state.round?.features ?? 0} cards`);
+    const cards = state.round?.features ?? 0;
+    write(size, state.store.bytes === undefined ? "" : `${bytes(state.store.bytes)} in ${cards} card${cards === 1 ? "" : "s"}`);
     const count = state.store.others ?? 0;
     write(others, count ? `${count} other file${count === 1 ? "" : "s"}` : "");
     set(others, { title: count ? "Files among the cards that are none: pi-taskbar board doctor names them" : null });
