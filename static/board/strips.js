@@ -8,8 +8,9 @@ export function createStrips({ model, ui, actions, dialogs }) {
   const damagedStrip = el("section", { class: "strip danger", "aria-labelledby": "damaged-name" }, el("h2", { id: "damaged-name" }, "Damaged"), damaged);
   const radar = el("ul", { class: "radar-list" });
   const radarStrip = el("section", { class: "strip warn", "aria-labelledby": "radar-name" }, el("h2", { id: "radar-name" }, "Same files"), radar);
+  const stopped = el("p", { class: "strip", id: "stopped" }, "The page has stopped. What is shown is how the board was; ", el("code", null, "/board"), " in Pi or ", el("code", null, "pi-taskbar board"), " in a terminal starts it again.");
   const notice = el("p", { class: "strip notice", role: "status" });
-  const top = el("div", { class: "strips" }, notice, damagedStrip, radarStrip);
+  const top = el("div", { class: "strips" }, stopped, notice, damagedStrip, radarStrip);
   const size = el("span");
   const others = el("span");
   const footer = el("footer", { class: "footer" }, size, others, el("span", { class: "grow" }), el("span", { class: "footer-keys" }, el("kbd", null, "?"), " keys"));
@@ -24,6 +25,7 @@ export function createStrips({ model, ui, actions, dialogs }) {
     drawDamaged(state.damaged.map((entry) => [entry.name, { entry, canWrite: state.can.write }]));
     radarStrip.hidden = !state.radar.length;
     drawRadar(state.radar.map((entry) => [`${entry.cards} ${entry.path}`, { ...entry, holders: entry.cards.map(holder) }]));
+    stopped.hidden = state.connection.kind !== "stopped";
     notice.hidden = !state.store.notice;
     write(notice, state.store.notice ?? "");
     const cards = state.round?.features ?? 0;
@@ -50,7 +52,7 @@ export function createStrips({ model, ui, actions, dialogs }) {
     const [one, other] = entry.cards;
     const [first, second] = entry.holders;
     const link = (id) => el("button", { type: "button", class: "id-link", "aria-label": `Open #${id}`, on: { click: () => dialogs.openCard(id) } }, `#${id}`);
-    return el("li", null, link(one), ` ${first} and `, link(other), ` ${second} both name `, el("code", { dir: "ltr" }, entry.path));
+    return el("li", null, link(one), " ", el("bdi", null, first), " and ", link(other), " ", el("bdi", null, second), " both name ", el("code", { dir: "ltr" }, entry.path));
   }
 
   return { top, footer, draw };

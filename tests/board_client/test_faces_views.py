@@ -199,3 +199,13 @@ def test_the_address_follows_the_filter_and_brings_it_back(board: Faces) -> None
     board.browser.refresh()
     until(lambda: board.cards("todo") == [other], "the filter is still there")
     assert board.one("#filter").get_attribute("value") == "two"
+
+
+def test_a_page_that_has_stopped_leaves_its_board_readable_and_says_so(board: Faces) -> None:
+    card = board.add("One")
+    board.open()
+    assert not board.one("#stopped").is_displayed()
+    board.page.stop()
+    until(lambda: board.one("#stopped").is_displayed(), "the page says that it has stopped")
+    assert board.one("#live").get_attribute("data-live") == "stopped"
+    assert board.cards("todo") == [card]
