@@ -286,8 +286,15 @@ def _own_page(desk: Desk, action: str) -> PageNote:
     from flask_pi_taskbar.page import handout
 
     if handout.lead_url(desk.store, found.note.epoch, desk.actor.id) is None:
-        where = f"process {found.note.pid} serves it at {address_of(found.note)}"
-        raise Refusal(Code.NOT_HOLDER, f"Another session's page: {where}; that session can {action} it.", action=action)
+        where = address_of(found.note)
+        message = (
+            f"Another session's page: process {found.note.pid} serves it at {where}; that session can {action} it."
+        )
+        if urlsplit(where).path != "/":
+            message = (
+                f"The page at {where} is an app's: it ends with the app's server, and its links are revoked there."
+            )
+        raise Refusal(Code.NOT_HOLDER, message, action=action, details={"pid": found.note.pid, "address": where})
     return found.note
 
 

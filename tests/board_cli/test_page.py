@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import psutil
 import pytest
+from msgspec import structs
 
 from flask_pi_taskbar.board.live.frames import BYE_IDLE
 from flask_pi_taskbar.board.serving.finding import Dead, Serving, find
@@ -160,6 +161,18 @@ class TestAfterwards:
         assert (said.code, said.data["code"]) == (3, "not_holder")
         assert str(mine["pid"]) in said.data["message"]
         assert ask(mine["url"], "/api/board") == 200
+
+    @pytest.mark.parametrize("action", ["stop", "revoke"])
+    def test_the_page_of_an_app_is_the_apps(self, page: Place, monkeypatch: pytest.MonkeyPatch, action: str) -> None:
+        opened(page)
+        found = find(page.store)
+        assert isinstance(found, Serving)
+        of_app = Serving(structs.replace(found.note, url="http://127.0.0.1:5000/board#k=x", epoch="another"))
+        with monkeypatch.context() as patched:
+            patched.setattr("flask_pi_taskbar.commands.page.find", lambda _: of_app)
+            said = page.json("board", action)
+        assert (said.code, said.data["code"]) == (3, "not_holder")
+        assert "http://127.0.0.1:5000/board is an app's: it ends with the app's server" in said.data["message"]
 
     def test_who_serves_stops_it(self, page: Place) -> None:
         opened(page)
