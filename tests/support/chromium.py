@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from examples.bootstrap.console import Console, run
+from examples.bootstrap.console import Console
 from examples.bootstrap.explain import SetupError
+from tests.support import debian
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -62,25 +63,10 @@ def ensure(console: Console, logs: Path) -> None:
     """Install Chromium where that is ours to do (root on Debian); else raise `SetupError` if it is missing."""
     if find():
         return
-    if _may_install():
-        env = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        with console.step("Installing Chromium from Debian's packages"):
-            run(["apt-get", "update"], log=logs / "apt-update.log", env=env)
-            packages = ("chromium", "chromium-driver")
-            run(["apt-get", "install", "-y", "--no-install-recommends", *packages], log=logs / "apt.log", env=env)
+    if debian.may_install():
+        debian.install(("chromium", "chromium-driver"), "Chromium", console, logs)
     if not find():
         raise SetupError("There is no Chromium with its chromedriver on this machine", HOW)
-
-
-def _may_install() -> bool:
-    """Root on Debian: its own packages of Chromium and driver fit each other."""
-    if os.geteuid() != 0:
-        return False
-    try:
-        lines = Path("/etc/os-release").read_text().splitlines()
-    except OSError:
-        return False
-    return "ID=debian" in lines and shutil.which("apt-get") is not None
 
 
 def start(directory: Path) -> Chrome:

@@ -9,7 +9,7 @@ from typing import NoReturn
 from examples.bootstrap import environment, node
 from examples.bootstrap.console import Console
 from examples.bootstrap.explain import SetupError
-from tests.support import chromium, pi_lines
+from tests.support import axe, chromium, engines, pi_lines
 
 PACKAGES = ("-e", f"{environment.REPOSITORY}[test,lint]")
 
@@ -18,8 +18,8 @@ usage: python3 tests [--without browser] [--without pi] [arguments for pytest]
        python3 tests --python [arguments for Python]
 
 Sets up an environment below the checkout, with both supported lines of the real Pi, makes sure that there is a
-Chromium with its driver, and runs all tests, or those that pytest's arguments choose. The first run takes a minute or
-more, later ones start at once.
+Chromium with its driver (and, for the board's page, Firefox and WebKitGTK where they can be had), and runs all tests, or
+those that pytest's arguments choose. The first run takes a minute or more, later ones start at once.
 
 examples:
   python3 tests                           everything
@@ -76,4 +76,6 @@ def prepare(wanted: set[str], console: Console) -> environment.Environment:
                 node.pi(directory, line, runtime, console)
         if "browser" in wanted:
             chromium.ensure(console, directory / "logs")
+            engines.ensure(console, directory / "logs")
+            axe.ensure(directory, node.node(directory, made.pip, console), console)
     return made
