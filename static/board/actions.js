@@ -3,7 +3,7 @@
 
 import { refusalText } from "./refusal.js";
 
-export function createActions({ api, model, announce }) {
+export function createActions({ api, model, memory, announce }) {
   let dialogs = null;
   const under = new Set(); // calls that are on their way, so that a double click is one
 
@@ -19,10 +19,14 @@ export function createActions({ api, model, announce }) {
 
   const cardCall = (id, verb, body) => call("POST", `/api/cards/${id}/${verb}`, body);
 
-  /** Show a refusal as a message; true for a success. */
-  function told(answer, { again } = {}) {
+  /** Show a refusal where `show` does, or as a message; true for a success. */
+  function told(answer, { again, show } = {}) {
     if (answer === null) return false;
     if (answer.ok) return true;
+    if (show) {
+      show(answer.body, again);
+      return false;
+    }
     announce.toast(refusalText(answer.body), { tone: "danger", ...(answer.body?.retry && again ? { action: "Try again", act: again } : {}) });
     return false;
   }
@@ -35,21 +39,21 @@ export function createActions({ api, model, announce }) {
   const self = {
     use: (given) => (dialogs = given),
 
-    async claim(id) {
+    async claim(id, { show } = {}) {
       const seat = model.state.seat?.label ?? "team-lead";
       const yes = await dialogs.confirm({ title: `Claim #${id}?`, text: `${label(id)} moves to Doing and is held by ${seat}, the seat of this page. It comes back with Release, or with reclaim from a terminal.`, yes: "Claim" });
-      if (yes && told(await cardCall(id, "claim"), { again: () => self.claim(id) })) announce.say(`#${id} claimed`);
+      if (yes && told(await cardCall(id, "claim"), { again: () => self.claim(id, { show }), show })) announce.say(`#${id} claimed`);
     },
-    async reclaim(id) {
+    async reclaim(id, { show } = {}) {
       const owner = model.state.rows.get(id)?.owner?.label ?? "its holder";
       const yes = await dialogs.confirm({ title: `Reclaim #${id}?`, text: `${label(id)} goes back to To do with its notes. ${owner} is not told; work in progress there may go on.`, yes: "Reclaim", danger: true });
-      if (yes && told(await cardCall(id, "reclaim"), { again: () => self.reclaim(id) })) announce.say(`#${id} is in To do`);
+      if (yes && told(await cardCall(id, "reclaim"), { again: () => self.reclaim(id, { show }), show })) announce.say(`#${id} is in To do`);
     },
-    async drop(id) {
+    async drop(id, { show } = {}) {
       const yes = await dialogs.confirm({ title: `Drop #${id}?`, text: `${label(id)} leaves the board with its notes. A copy is kept for a day, so that Undo brings it back.`, yes: "Drop", danger: true });
       if (!yes) return false;
       const answer = await call("DELETE", `/api/cards/${id}`);
-      if (!told(answer)) return false;
+      if (!told(answer, { again: () => self.drop(id, { show }), show })) return false;
       model.paintGone(id);
       announce.toast(`#${id} dropped`, { action: "Undo", act: () => self.undo(id) });
       return true;
@@ -73,6 +77,7 @@ export function createActions({ api, model, announce }) {
     },
     keepKey(key) {
       api.setKey(key);
+      memory.tab.set("key", key);
     },
     async copyViewerLink() {
       const answer = await api.get("/api/links");

@@ -13,42 +13,52 @@ export function createAnnouncer() {
   const node = el("div", null, region, toasts);
   let said = -Infinity;
   let timer = null;
-  let waiting = null;
+  let waiting = null; // the sentence that is said next
+  let news = []; // what the board did since it was last spoken about
   let lanes = null; // id -> lane, as it was announced last
 
-  /** Say a sentence; of several within the pace the newest is said. */
+  /** Say a sentence; of several within the pace the newest is said, and after it what the board did meanwhile. */
   function say(text) {
     waiting = text;
+    soon();
+  }
+
+  function soon() {
     const wait = Math.max(0, said + PACE_MS - performance.now());
     clearTimeout(timer);
     timer = setTimeout(() => {
       said = performance.now();
-      write(region, waiting);
+      const more = news.length - 1;
+      const moved = more > 0 ? `${news[0].text}; ${more} more change${more === 1 ? "" : "s"}` : news[0]?.text;
+      write(region, [waiting, moved].filter(Boolean).join(". "));
+      waiting = null;
+      news = [];
     }, wait);
   }
+
+  const tell = (id, text) => (news = [...news.filter((one) => one.id !== id), { id, text }]);
 
   /** One sentence about what a frame has moved. */
   function frame(change, model) {
     const { rows } = model.state;
     const first = lanes === null;
     lanes ??= new Map();
-    const news = [];
+    const before = news;
     for (const id of change.rows) {
       const row = rows.get(id);
-      const before = lanes.get(id);
+      const was = lanes.get(id);
       if (!row) {
-        if (before) news.push(`#${id} is gone`);
+        if (was) tell(id, `#${id} is gone`);
         lanes.delete(id);
         continue;
       }
       lanes.set(id, row.status);
-      if (before === undefined) news.push(`#${id} is new in ${NAMES[row.status]}`);
-      else if (before !== row.status) news.push(`#${id} moved to ${NAMES[row.status]}${row.owner ? ` by ${row.owner.label}` : ""}`);
-      else news.push(`#${id} changed`);
+      if (was === undefined) tell(id, `#${id} is new in ${NAMES[row.status]}`);
+      else if (was !== row.status) tell(id, `#${id} moved to ${NAMES[row.status]}${row.owner ? ` by ${row.owner.label}` : ""}`);
+      else if (!news.some((one) => one.id === id)) tell(id, `#${id} changed`);
     }
-    if (first || !news.length) return;
-    const more = news.length - 1;
-    say(more ? `${news[0]}; ${more} more change${more === 1 ? "" : "s"}` : news[0]);
+    if (first) news = [];
+    else if (news !== before) soon();
   }
 
   /** A message that goes by itself, with at most one thing to do about it. It never takes the focus. */
@@ -71,7 +81,9 @@ export function createAnnouncer() {
     for (const [type, work] of [["mouseenter", hold], ["focusin", hold], ["mouseleave", go], ["focusout", go]]) item.addEventListener(type, work);
     function close() {
       clearTimeout(end);
+      const focused = item.contains(document.activeElement);
       item.remove();
+      if (focused) (toasts.closest("dialog")?.querySelector("[data-close], [data-cancel]") ?? document.querySelector("#pane"))?.focus({ preventScroll: true });
     }
     while (toasts.children.length > 2) toasts.firstElementChild.remove();
     toasts.append(item);

@@ -14,6 +14,8 @@ export function openCardDialog({ id, at, api, model, memory, actions, announce, 
   let card = null;
   let waits = [];
   let asked = 0;
+  let unread = false; // the last look at the card failed, and says so
+  let dropping = false;
   const draft = `note:${id}`;
   const head = el("div", { class: "card-head" });
   const facts = el("div", { class: "card-facts" });
@@ -31,6 +33,7 @@ export function openCardDialog({ id, at, api, model, memory, actions, announce, 
     if (change.sections.has("can") || change.sections.has("board")) draw();
     if (!change.rows.has(id)) return;
     if (!model.state.rows.has(id) && card) {
+      if (dropping) return;
       problem.replaceChildren(el("p", { class: "refusal", role: "alert" }, `#${id} is gone: somebody dropped it.`));
       card = { ...card, gone: true };
       draw();
@@ -44,10 +47,13 @@ export function openCardDialog({ id, at, api, model, memory, actions, announce, 
     const answer = await api.get(`/api/cards/${id}`);
     if (mine !== asked || !dialog.node.isConnected) return;
     if (!answer.ok || answer.body.card.damaged) {
+      unread = true;
       problem.replaceChildren(refusalNote(answer.ok ? { message: answer.body.card.why } : answer.body, () => void fetchCard()));
       draw();
       return;
     }
+    if (unread) problem.replaceChildren();
+    unread = false;
     card = answer.body.card;
     waits = answer.body.waits;
     draw();
@@ -56,16 +62,20 @@ export function openCardDialog({ id, at, api, model, memory, actions, announce, 
   /** One call about this card; its refusal is shown here. True for a success. */
   async function did(work) {
     problem.replaceChildren();
+    unread = false;
     const answer = await work();
     if (!answer) return false;
     if (answer.body?.card && !answer.body.card.damaged && answer.body.card.id === id) card = answer.body.card;
-    if (!answer.ok) {
-      problem.replaceChildren(refusalNote(answer.body, () => void did(work)));
-      problem.scrollIntoView({ block: "nearest" });
-    }
+    if (!answer.ok) refused(answer.body, () => void did(work));
     draw();
     if (answer.ok) void fetchCard();
     return answer.ok;
+  }
+
+  function refused(body, again) {
+    unread = false;
+    problem.replaceChildren(refusalNote(body, again));
+    problem.scrollIntoView({ block: "nearest" });
   }
 
   async function send() {
@@ -158,7 +168,7 @@ export function openCardDialog({ id, at, api, model, memory, actions, announce, 
     if (shown.status === "done") return [];
     const to = LANES.filter((one) => one !== lane);
     const mates = model.state.team.filter((mate) => mate.id !== model.state.seat?.id && (mate.state === "live" || mate.state === "quiet"));
-    const claim = row?.buttons.includes("Claim") ? button("Claim", { claim: "" }, () => void actions.claim(id), "button main") : null;
+    const claim = row?.buttons.includes("Claim") ? button("Claim", { claim: "" }, () => void actions.claim(id, { show: refused }), "button main") : null;
     const select = mates.length && !shown.owner && lane !== "doing"
       ? el("select", { dataset: { assign: "" }, "aria-label": "Assign to", on: { change: (event) => event.target.value && void did(() => actions.assign(id, event.target.value)) } },
         el("option", { value: "" }, "Assign to…"), mates.map((mate) => el("option", { value: mate.id }, mate.suffix ? `${mate.label} (…${mate.suffix})` : mate.label)))
@@ -175,7 +185,7 @@ export function openCardDialog({ id, at, api, model, memory, actions, announce, 
     const live = shown.status !== "done";
     return [
       live && shown.owner && mine ? button("Release", { release: "" }, () => void did(() => actions.release(id))) : null,
-      live && shown.owner && !mine ? button("Reclaim", { reclaim: "" }, () => void actions.reclaim(id)) : null,
+      live && shown.owner && !mine ? button("Reclaim", { reclaim: "" }, () => void actions.reclaim(id, { show: refused })) : null,
       live || mine ? button("Edit", { edit: "" }, () => dialogs.openEdit(card, () => void fetchCard())) : null,
       live ? null : button("Reopen", { reopen: "" }, () => void reopen()),
       button("Drop", { drop: "" }, () => void drop(), "button danger"),
@@ -187,7 +197,7 @@ export function openCardDialog({ id, at, api, model, memory, actions, announce, 
     const answer = await actions.reopen(id);
     if (!answer) return;
     if (!answer.ok) {
-      problem.replaceChildren(refusalNote(answer.body, () => void reopen()));
+      refused(answer.body, () => void reopen());
       return;
     }
     announce.toast(`#${id} is open again as #${answer.body.card.id}`);
@@ -195,7 +205,9 @@ export function openCardDialog({ id, at, api, model, memory, actions, announce, 
   }
 
   async function drop() {
-    if (await actions.drop(id)) dialog.close("dropped");
+    dropping = true;
+    if (await actions.drop(id, { show: refused })) dialog.close("dropped");
+    dropping = false;
   }
 
   draw();

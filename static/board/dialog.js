@@ -15,16 +15,17 @@ export function showDialog({ kind, label, content, wide = false, onClose = () =>
   const opener = document.activeElement;
   const node = el("dialog", { class: wide ? "dialog wide" : "dialog", dataset: { dialog: kind }, "aria-label": label }, content);
   let closed = false;
-  const self = { node, kind, close };
+  const self = { node, kind, close, messages };
 
   function close(how = "close") {
     if (closed) return;
+    while (open.at(-1) !== self) open.at(-1).close("below"); // what lies on top goes first
     closed = true;
     open.splice(open.indexOf(self), 1);
+    if (messages?.parentElement === node) (open.findLast((one) => one.messages)?.node ?? document.body).append(messages);
     node.close();
     node.remove();
-    if (messages) document.body.append(messages);
-    const target = opener?.isConnected && opener !== document.body ? opener : back();
+    const target = opener?.isConnected && opener !== document.body ? opener : (successor(open.at(-1)?.node, opener) ?? back());
     target?.focus?.({ preventScroll: true });
     onClose(how);
   }
@@ -33,6 +34,8 @@ export function showDialog({ kind, label, content, wide = false, onClose = () =>
     event.preventDefault();
     close("esc");
   });
+  // A browser may close a dialog for good without asking, where it was told not to once before.
+  node.addEventListener("close", () => close("esc"));
   let pressed = null;
   node.addEventListener("pointerdown", (event) => (pressed = event.target));
   node.addEventListener("click", (event) => {
@@ -52,6 +55,14 @@ export function showDialog({ kind, label, content, wide = false, onClose = () =>
   open.push(self);
   node.showModal();
   return self;
+}
+
+/** In the dialog below, which may have been drawn anew meanwhile: the button that is the same, or the way out. */
+function successor(below, opener) {
+  if (!below) return null;
+  const says = JSON.stringify({ ...opener?.dataset });
+  const same = says === "{}" ? null : [...below.querySelectorAll("button")].find((one) => JSON.stringify({ ...one.dataset }) === says);
+  return same ?? below.querySelector("[data-close], [data-cancel]");
 }
 
 function isBeside(node, event) {

@@ -64,7 +64,7 @@ export function createDialogs(parts) {
     openNew: () => model.state.can.write && openNewDialog({ ...parts, back }),
     openEdit: (whole, done) => openEditDialog({ ...parts, card: whole, done, back }),
     openSheet: () => openSheet(parts),
-    openPrune: () => openPruneDialog({ ...parts, back }),
+    openPrune: () => model.state.can.write && openPruneDialog({ ...parts, back }),
     openDamaged: showDamaged,
     showLink,
     confirm: (question) => confirm({ back, ...question }),

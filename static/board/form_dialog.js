@@ -98,6 +98,7 @@ function form({ label, submitText, hint, part, send, cancel }) {
 }
 
 export function openNewDialog({ model, memory, actions, announce, back }) {
+  let key = null; // what names one attempt: {says, of}
   const keep = () => memory.tab.set("draft", isEmpty(part.read()) ? null : part.read());
   const part = fields({ model, values: { ...NOTHING, ...memory.tab.get("draft", {}) }, except: null, withNote: true, onInput: keep });
   const cancel = el("button", { type: "button", class: "button", dataset: { cancel: "" } }, "Cancel");
@@ -105,14 +106,19 @@ export function openNewDialog({ model, memory, actions, announce, back }) {
     label: "New card", submitText: "Add card", part, cancel,
     hint: "Paths are hints, with spaces between. The dialog stays open for the next card; Esc keeps what is typed.",
     send: async (values) => {
-      const body = { title: values.title, priority: values.priority };
+      // The same card sent again, after an answer that was lost, is one card.
+      const says = JSON.stringify(values);
+      if (key?.says !== says) key = { says, of: crypto.randomUUID() };
+      const body = { title: values.title, priority: values.priority, key: key.of };
       if (words(values.paths).length) body.paths = words(values.paths);
       if (values.note.trim()) body.note = values.note;
       if (values.dependsOn.length) body.dependsOn = values.dependsOn;
       const answer = await actions.add(body);
       if (answer?.ok) {
         memory.tab.set("draft", null);
-        part.fill(NOTHING);
+        if (JSON.stringify(part.read()) === JSON.stringify(values)) part.fill(NOTHING); // not what was typed meanwhile
+        else keep();
+        key = null;
         part.title.focus();
         announce.toast(`#${answer.body.card.id} added`);
       }
@@ -145,6 +151,11 @@ export function openEditDialog({ model, actions, announce, card, done, back }) {
       let answer = null;
       if (Object.keys(changed).length) {
         answer = await actions.edit(card.id, changed, pick(base, changed));
+        if (answer?.body?.code === "stale" && answer.body.card) {
+          // Who saves once more has seen what is there now, and means it.
+          Object.assign(base, pick(answer.body.card, changed));
+          return { ...answer, body: { ...answer.body, message: `${answer.body.message} What you typed is still here; Save puts it in place of that.` } };
+        }
         if (!answer?.ok) return answer;
         Object.assign(base, pick(answer.body.card, changed));
       }

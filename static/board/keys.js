@@ -55,6 +55,7 @@ export function bindKeys({ ui, dialogs, model, lanes, toolbar }) {
     if (event.ctrlKey || event.metaKey || event.altKey || isOpen()) return;
     const typing = event.target.closest?.(TYPES);
     if (typing && !(event.key === "Escape" && typing === toolbar.filter)) return;
+    if (event.repeat && event.key !== "j" && event.key !== "k") return;
     const act = acts[event.key];
     if (!act || act(event) === false) return;
     event.preventDefault();

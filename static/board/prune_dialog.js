@@ -20,11 +20,12 @@ export function openPruneDialog({ model, actions, announce, back }) {
     el("div", { class: "dialog-actions" }, el("span", { class: "grow" }), cancel, go));
   const dialog = showDialog({ kind: "prune", label: "Prune finished cards", content: node, back, messages: announce.toasts });
   let asked = 0;
+  const since = () => (days.value === "" ? DAYS : days.valueAsNumber);
 
   async function preview() {
     const mine = ++asked;
     go.disabled = true;
-    const answer = await actions.prune(days.value === "" ? DAYS : days.valueAsNumber, true);
+    const answer = await actions.prune(since(), true);
     if (mine !== asked || !dialog.node.isConnected) return;
     if (answer === null) {
       setTimeout(preview, 100); // the last look is still on its way
@@ -56,7 +57,7 @@ export function openPruneDialog({ model, actions, announce, back }) {
     event.preventDefault();
     if (go.disabled) return;
     go.disabled = true;
-    const answer = await actions.prune(days.valueAsNumber, false);
+    const answer = await actions.prune(since(), false);
     if (!answer) return;
     if (!answer.ok) {
       result.replaceChildren(refusalNote(answer.body, preview));
