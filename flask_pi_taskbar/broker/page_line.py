@@ -11,6 +11,8 @@ import threading
 import time
 from typing import Final
 
+from msgspec.structs import replace
+
 from flask_pi_taskbar.broker import wire
 from flask_pi_taskbar.broker.client import CALL_SECONDS, BrokerClient
 from flask_pi_taskbar.broker.connection import Broken, Connection
@@ -72,7 +74,7 @@ class PageLine:
         if not isinstance(answer, wire.PageKeys):
             connection.close()
             raise Unavailable("the running broker knows no page of a board; it leaves as soon as it is idle")
-        self._connection, self._keys = connection, answer
+        self._connection, self._keys = connection, replace(answer, fresh=False)
         return answer
 
     def _take_pushed(self) -> None:
