@@ -16,6 +16,7 @@ export function openCardDialog({ id, at, api, model, memory, actions, announce, 
   let asked = 0;
   let unread = false; // the last look at the card failed, and says so
   let dropping = false;
+  let chosen = ""; // the teammate to assign to, kept while the dialog is drawn anew
   const draft = `note:${id}`;
   const head = el("div", { class: "card-head" });
   const facts = el("div", { class: "card-facts" });
@@ -115,7 +116,7 @@ export function openCardDialog({ id, at, api, model, memory, actions, announce, 
     doing.replaceChildren(...(canWrite && card ? moves(card) : []));
     foot.replaceChildren(...(canWrite && card ? choices(card) : []), el("span", { class: "grow" }), button("Close", { close: "" }, () => dialog.close()));
     if (where !== null && !kept.isConnected) {
-      const same = [...dialog.node.querySelectorAll("button")].find((one) => JSON.stringify({ ...one.dataset }) === where && where !== "{}");
+      const same = [...dialog.node.querySelectorAll("button, select")].find((one) => JSON.stringify({ ...one.dataset }) === where && where !== "{}");
       (same ?? foot.querySelector("[data-close]")).focus();
     }
   }
@@ -170,13 +171,15 @@ export function openCardDialog({ id, at, api, model, memory, actions, announce, 
     const mates = model.state.team.filter((mate) => mate.id !== model.state.seat?.id && (mate.state === "live" || mate.state === "quiet"));
     const claim = row?.buttons.includes("Claim") ? button("Claim", { claim: "" }, () => void actions.claim(id, { show: refused }), "button main") : null;
     const select = mates.length && !shown.owner && lane !== "doing"
-      ? el("select", { dataset: { assign: "" }, "aria-label": "Assign to", on: { change: (event) => event.target.value && void did(() => actions.assign(id, event.target.value)) } },
-        el("option", { value: "" }, "Assign to…"), mates.map((mate) => el("option", { value: mate.id }, mate.suffix ? `${mate.label} (…${mate.suffix})` : mate.label)))
+      ? el("select", { dataset: { assign: "" }, "aria-label": "Assign to", on: { change: (event) => (chosen = event.target.value) } },
+        el("option", { value: "" }, "Assign to…"), mates.map((mate) => el("option", { value: mate.id, selected: mate.id === chosen }, mate.suffix ? `${mate.label} (…${mate.suffix})` : mate.label)))
       : null;
+    // A choice alone hands nothing over: with the keyboard every step through the list is one.
+    const assign = select ? button("Assign", { assignTo: "" }, () => (select.value ? void did(() => actions.assign(id, select.value)) : select.focus())) : null;
     return [
       el("div", { class: "moves", role: "group", "aria-label": "Move to" }, el("span", { class: "fact-name" }, "Move to"),
         to.map((one) => el("button", { type: "button", class: "button move", dataset: { move: one, status: one }, on: { click: () => void did(() => actions.move(id, one, card.rev)) } }, el("span", { class: "dot" }), NAMES[one]))),
-      claim || select ? el("div", { class: "moves" }, claim, select) : null,
+      claim || select ? el("div", { class: "moves" }, claim, select, assign) : null,
     ].filter(Boolean);
   }
 

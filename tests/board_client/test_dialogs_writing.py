@@ -506,3 +506,20 @@ def test_a_finished_card_is_pruned_only_after_it_was_shown(board: Faces) -> None
     assert board.cards("done") == [1]
     board.click("dialog [data-submit]")
     until(lambda: not made(board), "it is gone")
+
+
+def test_a_card_is_handed_over_by_a_button_and_not_by_looking_through_the_names(board: Faces) -> None:
+    board.add("First")
+    board.open()
+    opened(board)
+    select = board.one("dialog [data-assign]")
+    select.send_keys(Keys.ARROW_DOWN)
+    name = board.js("return document.querySelector('dialog [data-assign]').selectedOptions[0].textContent")
+    assert name == "ann"
+    board.apply("note", card=1, text="Meanwhile")
+    until(lambda: "Meanwhile" in board.text("dialog .history"), "the dialog is drawn anew")
+    assert board.js("return document.querySelector('dialog [data-assign]').selectedOptions[0].textContent") == "ann"
+    assert card(board, 1)["owner"] is None
+    board.click("dialog [data-assign-to]")
+    until(lambda: "held by ann" in board.text("dialog .meta"), "it is handed over")
+    assert card(board, 1)["owner"]["label"] == "ann"
