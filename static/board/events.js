@@ -2,7 +2,7 @@
 
 /** `feed(text)` for each piece; `onEvent({event, data, id})` for each event, `onRetry(ms)` for what the server asks. */
 export function createEventReader({ onEvent, onRetry }) {
-  let rest = "";
+  let pieces = [];
   let event = "message";
   let data = [];
   let id = null;
@@ -26,8 +26,10 @@ export function createEventReader({ onEvent, onRetry }) {
 
   return {
     feed(text) {
-      const lines = (rest + text).split("\n");
-      rest = lines.pop();
+      pieces.push(text);
+      if (!text.includes("\n")) return; // a long line in many pieces is put together once
+      const lines = pieces.join("").split("\n");
+      pieces = [lines.pop()];
       for (const line of lines) take(line.endsWith("\r") ? line.slice(0, -1) : line);
     },
   };

@@ -23,12 +23,13 @@ export function createLive({ api, model, base, times = TIMES }) {
   let retry = 1_500;
   let stopped = false;
   let leading = false;
-  let endedAt = 0;
   let tabs = null;
   let watch = null;
   let helloTimer = null;
   let hiddenTimer = null;
-  let etag = null;
+  let doubtTimer = null;
+  let lastAgain = -Infinity;
+  let knowsCan = false; // what this tab's own key may do has been answered
 
   const jitter = (ms) => ms * (0.8 + 0.4 * Math.random());
 
@@ -51,7 +52,9 @@ export function createLive({ api, model, base, times = TIMES }) {
 
   /** The board as it is, with what this tab's own key may do. False if it could not be had. */
   async function fetchBoard() {
-    const answer = await api.get("/api/board", { headers: etag ? { "If-None-Match": etag } : {} });
+    const { epoch, rev } = model.state;
+    const known = knowsCan && rev >= 0;
+    const answer = await api.get("/api/board", { headers: known ? { "If-None-Match": `"${epoch}.${rev}"` } : {} });
     if (stopped) return false;
     if (GONE.has(answer.status)) {
       refused();
@@ -59,8 +62,13 @@ export function createLive({ api, model, base, times = TIMES }) {
     }
     if (answer.status === 304) return true;
     if (!answer.ok) return false;
-    etag = answer.headers.get("ETag");
-    model.applySnapshot(answer.body);
+    try {
+      model.applySnapshot(answer.body);
+    } catch {
+      model.state.rev = -1;
+      return false;
+    }
+    knowsCan = true;
     return true;
   }
 
@@ -75,7 +83,8 @@ export function createLive({ api, model, base, times = TIMES }) {
     const mine = { abort, lastByte: performance.now() };
     stream = mine;
     void read(query, mine).then((outcome) => {
-      if (stream === mine) stream = null;
+      if (stream !== mine) return; // given up for another one
+      stream = null;
       if (!stopped && leading) ended(outcome);
     });
   }
@@ -90,13 +99,16 @@ export function createLive({ api, model, base, times = TIMES }) {
     }
     if (GONE.has(response.status)) return "refused";
     if (response.status === 503) return "full";
-    if (!response.ok || !response.body) return "failed";
+    const isStream = (response.headers.get("Content-Type") ?? "").startsWith("text/event-stream");
+    if (!response.ok || !response.body || !isStream) {
+      mine.abort.abort();
+      return "failed";
+    }
     if (model.state.rev >= 0) connected();
     let outcome = "clean";
     const events = createEventReader({
       onEvent: (event) => {
-        const said = take(event);
-        if (said) outcome = said;
+        if (outcome === "clean") outcome = take(event) ?? outcome;
       },
       onRetry: (ms) => (retry = ms),
     });
@@ -105,6 +117,7 @@ export function createLive({ api, model, base, times = TIMES }) {
     try {
       for (;;) {
         const { done, value } = await reader.read();
+        if (stream !== mine) return "given up";
         if (done) return outcome;
         mine.lastByte = performance.now();
         events.feed(decoder.decode(value, { stream: true }));
@@ -118,9 +131,19 @@ export function createLive({ api, model, base, times = TIMES }) {
     }
   }
 
+  /** Nothing answers: said only if nothing does for some seconds, for many streams are cut and come back at once. */
+  function doubt() {
+    doubtTimer ??= setTimeout(() => connection("reconnecting"), model.state.rev >= 0 ? times.grace : 0);
+  }
+
+  function settled() {
+    clearTimeout(doubtTimer);
+    doubtTimer = null;
+  }
+
   function connected() {
     failures = 0;
-    endedAt = 0;
+    settled();
     connection("live");
   }
 
@@ -133,41 +156,48 @@ export function createLive({ api, model, base, times = TIMES }) {
       return "again";
     }
     if (event === "bye") return `bye ${said.why}`;
-    if (!apply(event, said, said.can ?? model.state.can)) return "again";
-    connected();
     const epoch = (id ?? "").slice(0, (id ?? "").lastIndexOf("."));
+    if (event === "patch" && epoch && epoch !== model.state.epoch) return "again";
+    if (!apply(event, said, said.can ?? model.state.can)) return "again";
+    if (event === "snapshot") knowsCan = true;
+    connected();
     tabs?.tell({ type: "frame", event, data: said, epoch });
     return null;
   }
 
   function apply(event, data, can) {
-    if (event === "snapshot") model.applySnapshot(data, { can });
-    else if (event === "rebase") model.rebase(data);
-    else if (event === "patch") return model.applyPatch(data);
-    return true;
+    try {
+      if (event === "snapshot") model.applySnapshot(data, { can });
+      else if (event === "rebase") model.rebase(data);
+      else if (event === "patch") return model.applyPatch(data);
+      return true;
+    } catch {
+      return false; // not a frame of this page's making
+    }
   }
 
   function ended(outcome) {
     if (outcome === "refused") return refused();
     if (outcome.startsWith("bye")) {
+      settled();
       connection("stopped", outcome.slice(4));
       return later(times.probe, probe);
     }
     if (outcome === "full") {
+      settled();
       connection("polling");
       return poll();
     }
     if (outcome === "again") {
       model.state.rev = -1;
-      return later(0, open);
+      const wait = performance.now() - lastAgain < 10_000 ? times.backoff[1] : 0;
+      lastAgain = performance.now();
+      return later(wait, open);
     }
-    if (outcome === "clean") {
-      endedAt ||= performance.now();
-      return later(retry, open);
-    }
+    if (outcome === "clean") return later(retry, open);
     const wait = times.backoff[Math.min(failures, times.backoff.length - 1)];
     failures += 1;
-    if (failures > 1 || !endedAt || performance.now() - endedAt > times.grace) connection("reconnecting");
+    doubt();
     later(jitter(failures === 1 ? Math.min(wait, 500) : wait), open);
   }
 
@@ -175,13 +205,12 @@ export function createLive({ api, model, base, times = TIMES }) {
     if (!(await fetchBoard()) && !stopped) connection("reconnecting");
     else if (!stopped) connection("polling");
     if (stopped || !leading) return;
-    tabs?.tell({ type: "state", state: model.exported() });
+    tabs?.tell({ type: "state", state: model.exported(), connection: model.state.connection.kind });
     later(times.poll, () => (round % 6 ? void poll(round + 1) : open()));
   }
 
   /** After the page said good-bye: see whether it is there again. */
   async function probe() {
-    etag = null;
     const back = await fetchBoard();
     if (stopped || !leading) return;
     if (back) open();
@@ -209,6 +238,7 @@ export function createLive({ api, model, base, times = TIMES }) {
   function follow() {
     leading = false;
     clearTimeout(timer);
+    settled();
     stream?.abort.abort();
     stream = null;
     hello();
@@ -232,6 +262,7 @@ export function createLive({ api, model, base, times = TIMES }) {
       clearTimeout(helloTimer);
       model.applySnapshot(message.state, { can: model.state.can });
       model.setConnection(message.connection ?? "live");
+      if (!knowsCan) void fetchBoard();
     } else if (message.type === "frame") {
       const known = message.event === "snapshot" || message.epoch === model.state.epoch || message.event === "rebase";
       if (known && apply(message.event, message.data, model.state.can)) model.setConnection("live");
@@ -256,6 +287,7 @@ export function createLive({ api, model, base, times = TIMES }) {
     stream?.abort.abort();
     stream = null;
     clearTimeout(timer);
+    settled();
     model.setConnection("hidden");
   }
 
@@ -264,6 +296,7 @@ export function createLive({ api, model, base, times = TIMES }) {
     clearTimeout(timer);
     clearTimeout(helloTimer);
     clearTimeout(hiddenTimer);
+    settled();
     clearInterval(watch);
     stream?.abort.abort();
     stream = null;
@@ -276,7 +309,11 @@ export function createLive({ api, model, base, times = TIMES }) {
     async start() {
       window.addEventListener("online", reopen);
       document.addEventListener("visibilitychange", onVisible);
-      watch = setInterval(() => isSilent() && reopen(), Math.min(5_000, times.silence));
+      watch = setInterval(() => {
+        if (!isSilent()) return;
+        doubt();
+        reopen();
+      }, Math.min(5_000, times.silence));
       await fetchBoard();
       if (stopped) return;
       if (canShare()) {

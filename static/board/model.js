@@ -14,7 +14,9 @@ export function createModel({ clock = () => performance.now() } = {}) {
     can: { write: false }, connection: { kind: "connecting", since: clock() },
   };
   const listeners = new Set();
-  const painted = new Map(); // id -> {row, lane}: own writes that no frame has confirmed
+  const painted = new Map(); // id -> {row, before}: own writes that no frame has confirmed
+  const dropped = new Map(); // id -> the dropped card's rev: own drops that no frame has confirmed
+  let served = { todo: [], doing: [], blocked: [], done: [] }; // the lanes as the frames have them
   let serverTime = Date.now();
   let takenAt = clock();
 
@@ -28,11 +30,18 @@ export function createModel({ clock = () => performance.now() } = {}) {
   }
 
   function tell(change) {
-    for (const listener of [...listeners]) listener({ rows: new Set(), order: new Set(), sections: new Set(), connection: false, ...change });
+    for (const listener of [...listeners]) {
+      try {
+        listener({ rows: new Set(), order: new Set(), sections: new Set(), connection: false, ...change });
+      } catch (error) {
+        reportError(error); // what cannot be drawn must not keep the next frame from coming
+      }
+    }
   }
 
   /** What own writes made of the lanes, put on top of what a frame says. */
   function replace(order) {
+    if (dropped.size) for (const lane of LANES) order[lane] = order[lane].filter((id) => !dropped.has(id));
     for (const [id, { row }] of painted) {
       for (const lane of LANES) if (order[lane].includes(id)) order[lane] = order[lane].filter((other) => other !== id);
       const inside = order[row.status];
@@ -44,8 +53,13 @@ export function createModel({ clock = () => performance.now() } = {}) {
 
   function putRow(id, row, changed) {
     const own = painted.get(id);
-    if (own && row.rev < own.row.rev) return;
+    if (own && row.rev < own.row.rev) {
+      own.before = row;
+      return;
+    }
+    if (dropped.has(id) && row.rev <= dropped.get(id)) return;
     painted.delete(id);
+    dropped.delete(id);
     const before = state.rows.get(id);
     if (before && JSON.stringify(before) === JSON.stringify(row)) return;
     state.rows.set(id, row);
@@ -61,7 +75,8 @@ export function createModel({ clock = () => performance.now() } = {}) {
   }
 
   function takeOrder(order, changed) {
-    const merged = replace({ ...state.order, ...order });
+    served = { ...served, ...order };
+    const merged = replace({ ...served });
     for (const lane of LANES) {
       if (!same(merged[lane], state.order[lane])) changed.add(lane);
     }
@@ -72,8 +87,17 @@ export function createModel({ clock = () => performance.now() } = {}) {
     state,
     now,
 
-    /** The whole board. `can` overrides what the frame says, for one that was meant for another tab. */
+    /** The whole board. `can` overrides what the frame says, for one that was meant for another tab. An answer that was
+     * on its way while newer frames came changes only that. */
     applySnapshot(data, { can } = {}) {
+      if (data.epoch === state.epoch && data.rev < state.rev) {
+        this.setCan(can ?? data.can ?? state.can);
+        return;
+      }
+      if (data.epoch !== state.epoch) {
+        painted.clear();
+        dropped.clear();
+      }
       const rows = new Set();
       const order = new Set();
       const sections = new Set();
@@ -106,6 +130,7 @@ export function createModel({ clock = () => performance.now() } = {}) {
       for (const id of data.gone ?? []) {
         state.rows.delete(id);
         painted.delete(id);
+        dropped.delete(id);
         rows.add(id);
       }
       for (const [id, row] of Object.entries(data.rows ?? {})) putRow(Number(id), row, rows);
@@ -124,9 +149,15 @@ export function createModel({ clock = () => performance.now() } = {}) {
 
     /** What a tab of the same browser needs to show what this one shows; no key, nothing about who may write. */
     exported() {
-      const { epoch, rev, digest, order, round, queue, team, damaged, radar, store, board, seat } = state;
+      const { epoch, rev, digest, round, queue, team, damaged, radar, store, board, seat } = state;
       const time = new Date(now()).toISOString();
-      return { epoch, rev, digest, order, round, queue, team, damaged, radar, store, board, seat, now: time, rows: Object.fromEntries(state.rows) };
+      const rows = Object.fromEntries(state.rows);
+      for (const [id, { before }] of painted) {
+        if (before) rows[id] = before;
+        else delete rows[id];
+      }
+      const order = Object.fromEntries(LANES.map((lane) => [lane, served[lane].filter((id) => id in rows)]));
+      return { epoch, rev, digest, order, round, queue, team, damaged, radar, store, board, seat, now: time, rows };
     },
 
     /** Show an own write (or the card that a refusal carries) before its frame has come. */
@@ -136,7 +167,8 @@ export function createModel({ clock = () => performance.now() } = {}) {
       if (before && before.rev >= card.rev) return;
       const row = faceOf(card, before);
       state.rows.set(card.id, row);
-      painted.set(card.id, { row });
+      painted.set(card.id, { row, before: painted.has(card.id) ? painted.get(card.id).before : before });
+      dropped.delete(card.id);
       const order = new Set();
       takeOrder({}, order);
       tell({ rows: new Set([card.id]), order });
@@ -144,10 +176,13 @@ export function createModel({ clock = () => performance.now() } = {}) {
 
     /** An own drop, shown before its frame has come. */
     paintGone(id) {
-      if (!state.rows.delete(id)) return;
+      const row = state.rows.get(id);
+      if (!row) return;
+      state.rows.delete(id);
       painted.delete(id);
-      const order = new Set(LANES.filter((lane) => state.order[lane].includes(id)));
-      for (const lane of order) state.order[lane] = state.order[lane].filter((other) => other !== id);
+      dropped.set(id, row.rev);
+      const order = new Set();
+      takeOrder({}, order);
       tell({ rows: new Set([id]), order });
     },
 

@@ -32,13 +32,14 @@ export function createTabs({ name, onLead, onFollow, onMessage, beatMs = BEAT_MS
     } catch {
       // stolen by a tab that took this one for dead, or aborted
     }
-    letGo = null;
     if (stopped) return;
     const did = leads;
+    letGo = null;
     leads = false;
     if (did) onFollow();
     heard = performance.now();
-    void stand();
+    // A tab that stole the lock still stands in the queue; one that was refused at once asks again in peace.
+    if (!options.steal) setTimeout(() => stopped || void stand(), did ? 0 : beatMs);
   }
 
   channel.onmessage = ({ data }) => {
