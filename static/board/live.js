@@ -155,6 +155,7 @@ export function createLive({ api, model, base, times = TIMES }) {
     } catch {
       return "again";
     }
+    if (said === null || typeof said !== "object") return "again";
     if (event === "bye") return `bye ${said.why}`;
     const epoch = (id ?? "").slice(0, (id ?? "").lastIndexOf("."));
     if (event === "patch" && epoch && epoch !== model.state.epoch) return "again";
