@@ -1,4 +1,4 @@
-"""The page's stream: what it makes of frames, of their absence, and of other tabs. Over a server that says what it is told."""
+"""The page's stream: what it makes of frames, of their absence, and of other tabs."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_a_page_that_said_good_bye_is_found_again(tab: Tab) -> None:
 
 
 def test_tabs_share_one_stream_and_each_keeps_its_own_rights(tab: Tab) -> None:
-    gate = []
+    gate: list[bool] = []
 
     def later(write: object, over: object) -> None:
         until(lambda: gate, "the test has opened the gate", seconds=60)
@@ -203,3 +203,20 @@ def test_the_lock_is_taken_from_a_tab_that_beats_no_more(tab: Tab) -> None:
     });
     """
     tab.run(source)
+
+
+def test_a_hidden_tab_that_cannot_share_lets_its_stream_go_and_takes_it_up_when_looked_at(tab: Tab) -> None:
+    tab.run(
+        'Object.defineProperty(navigator, "locks", { value: undefined });'
+        'window.hide = (hidden) => { Object.defineProperty(document, "hidden", { value: hidden, configurable: true });'
+        'document.dispatchEvent(new Event("visibilitychange")); };'
+    )
+    tab.start(hidden=50)
+    becomes(tab, "live")
+    tab.run("hide(true)")
+    becomes(tab, "hidden")
+    tab.script.streams = [says(frame("patch", patch(1, row(1))))]
+    assert len(tab.script.opened) == 1
+    tab.run("hide(false)")
+    becomes(tab, "live")
+    reaches(tab, 2)
