@@ -41,7 +41,8 @@ class Timeline:
         self._board = board
         self._steps: deque[Step] = deque()
         self._bytes = 0
-        self._snapshots: dict[bool, tuple[datetime, bytes]] = {}
+        self._snapshots: dict[bool, tuple[datetime, bytes, bytes]] = {}
+        """When it was built, as JSON and as a frame: a thousand readers that come at once share these bytes."""
 
     @property
     def digest(self) -> str:
@@ -66,13 +67,16 @@ class Timeline:
 
     def snapshot(self, now: datetime, *, can_write: bool) -> bytes:
         """The newest state, whole, as JSON. Readers take the time from it, so one is shared for a second only."""
-        built_at, found = self._snapshots.get(can_write, (None, b""))
-        if built_at is None or not timedelta(0) <= now - built_at < SHARED_FOR:
-            found = self.view.snapshot(
+        return self._shared(now, can_write=can_write)[0]
+
+    def _shared(self, now: datetime, *, can_write: bool) -> tuple[bytes, bytes]:
+        built = self._snapshots.get(can_write)
+        if built is None or not timedelta(0) <= now - built[0] < SHARED_FOR:
+            data = self.view.snapshot(
                 epoch=self.epoch, rev=self.rev, now=now, can_write=can_write, store=self.store, board=self._board
             )
-            self._snapshots[can_write] = now, found
-        return found
+            built = self._snapshots[can_write] = now, data, frames.snapshot(self.epoch, self.rev, data)
+        return built[1:]
 
     def since(self, rev: int) -> list[bytes] | None:
         """The frames from the state `rev` to the newest; None where they are not kept any more, or never were."""
@@ -98,4 +102,4 @@ class Timeline:
         elif have and (rev := self.known(have)) is not None:
             # It was told of this state by another process, under other numbers.
             return [frames.rebase(self.epoch, rev, now), *(self.since(rev) or [])]
-        return [frames.snapshot(self.epoch, self.rev, self.snapshot(now, can_write=can_write))]
+        return [self._shared(now, can_write=can_write)[1]]

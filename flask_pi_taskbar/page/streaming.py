@@ -78,7 +78,7 @@ class Streams:
                 while (found := follower.next(tick)) is not None:
                     now = time.monotonic()
                     if found:
-                        yield b"".join(found)
+                        yield from found
                         last_byte = time.monotonic()
                     elif gone():
                         return
