@@ -39,6 +39,8 @@ PACE_SECONDS: Final = 0.05
 LINGER_SECONDS: Final = 10.0
 """The thread outlives its last follower by this: a browser whose stream was ended on purpose is about to return."""
 
+_STARTING_OVER: Final = threading.Lock()
+
 LEVEL_NOTICES: Final = {
     1: "This file system has no hard links; cards are created by an exclusive rename instead.",
     2: "This file system has no file locks; a folder is the lock, and other hosts' changes may take a minute to show.",
@@ -83,7 +85,6 @@ class Hub:
         self._start_over()
 
     def _start_over(self) -> None:
-        self._pid = os.getpid()
         self._over: str | None = None
         self._looking = threading.Lock()
         """Held while files are looked at; never by who waits for a state."""
@@ -100,6 +101,7 @@ class Hub:
         self.was_followed = False
         self.last_left = time.monotonic()
         """When the last stream ended, in the seconds of `time.monotonic`."""
+        self._pid = os.getpid()  # last: who sees it finds everything else in place
 
     @property
     def viewers(self) -> int:
@@ -150,7 +152,9 @@ class Hub:
     def _refreshed(self) -> Timeline:
         """The timeline, with the board as it is now in it."""
         if self._pid != os.getpid():
-            self._start_over()
+            with _STARTING_OVER:
+                if self._pid != os.getpid():
+                    self._start_over()
         with self._looking:
             self._look(every_file=False)
             if self._timeline is None:
@@ -161,6 +165,7 @@ class Hub:
         """See what has moved; whether there is a new state. Only under `_looking`. Never raises `OSError`."""
         now = self._now()
         timeline = self._timeline
+        every_file = every_file or bool(self._problem)  # what moved before the disk failed is not told again
         cards_moved, around_moved = self._folders.look(time.time_ns())
         due = timeline is not None and timeline.view.due is not None and now >= timeline.view.due
         if timeline is not None and not (cards_moved or around_moved or due or every_file):
@@ -242,13 +247,13 @@ class Hub:
         with self._turn:
             self._viewers += 1
             self.was_followed = True
-            if self._thread is None and self._over is None:
+            if (self._thread is None or not self._thread.is_alive()) and self._over is None:
                 self._thread = threading.Thread(target=self._watch, name="board hub", daemon=True)
                 self._thread.start()
 
     def _leave(self) -> None:
         with self._turn:
-            self._viewers -= 1
+            self._viewers = max(0, self._viewers - 1)  # a forked child leaves what it never entered
             self.last_left = time.monotonic()
 
 

@@ -58,9 +58,15 @@ class Events:
         self._watched: set[str] = set()
 
     def start(self) -> None:
-        """Begin to listen, also to folders that came since. Does nothing where there are no events."""
-        if _is_green():
+        """Begin to listen, also to folders that came since. Does nothing where there are no events.
+
+        Each folder is tried once: where the user's limit of watches is reached, asking again will not help.
+        """
+        folders = (self._layout.cards, self._layout.sessions, self._layout.inbox)
+        fresh = [name for name in folders if name not in self._watched and os.path.isdir(name)]  # noqa: PTH112
+        if not fresh or _is_green():
             return  # reading events would block every greenlet of the process
+        self._watched.update(fresh)
         try:
             from watchdog.events import FileSystemEventHandler
             from watchdog.observers import Observer
@@ -74,21 +80,13 @@ class Events:
                 if getattr(event, "event_type", "") not in ("opened", "closed", "closed_no_write"):
                     moved.set()
 
-        handler = Handler()
-        for folder in (self._layout.cards, self._layout.sessions, self._layout.inbox):
-            if folder in self._watched or not os.path.isdir(folder):  # noqa: PTH112 - plain strings here
-                continue
-            if self._observer is None:
-                self._observer = Observer()
-                self._observer.daemon = True
-                try:
-                    self._observer.start()
-                except OSError:  # the user's limit of inotify instances
-                    self._observer = None
-                    return
+        if self._observer is None:
+            self._observer = Observer()
+            self._observer.daemon = True
+            self._observer.start()
+        for folder in fresh:
             with contextlib.suppress(OSError):
-                self._observer.schedule(handler, folder, recursive=folder == self._layout.inbox)
-                self._watched.add(folder)
+                self._observer.schedule(Handler(), folder, recursive=folder == self._layout.inbox)
 
     def stop(self) -> None:
         """Stop listening, and wait for the thread that did."""

@@ -257,8 +257,7 @@ def test_a_disk_that_fails_keeps_the_last_board_and_says_so(
         bad = hub.snapshot(can_write=True)
     assert b"Input/output error" in bad.body
     assert bad.rev == good.rev + 1
-    os.utime(store.layout.cards)
-    assert b"Input/output error" not in hub.snapshot(can_write=True).body
+    assert b"Input/output error" not in hub.snapshot(can_write=True).body, "it is back without anything having moved"
 
 
 def test_a_page_that_stops_says_good_bye_to_everybody(hub: Hub) -> None:
@@ -284,3 +283,43 @@ def test_a_forked_child_starts_over(hub: Hub) -> None:
         os.close(write_end)
         assert told
         assert told != epoch
+
+
+def test_a_reached_limit_of_watches_is_met_once_and_looking_goes_on(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def refuse(_self: object, _handler: object, folder: str, **_how: object) -> None:
+        asked.append(folder)
+        raise OSError(28, "inotify watch limit reached")
+
+    monkeypatch.setattr("watchdog.observers.api.BaseObserver.schedule", refuse)
+    hub = Hub(Store(store.layout.root), epoch="t", now=clock, look_seconds=0.02)
+    with hub.follow(can_write=True) as follower:
+        reader = Reader(follower)
+        reader.read()
+        apply(store, "claim", card=1)
+        reader.until(lambda state: state["rows"]["1"]["status"] == "doing", "the claim")
+    hub.close()
+    assert store.layout.cards in asked
+    assert len(asked) == len(set(asked))
+
+
+def test_a_follower_of_a_watch_that_died_starts_another(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = Hub(Store(store.layout.root), epoch="t", now=clock, look_seconds=0.02)
+    with monkeypatch.context() as broken, hub.follow(can_write=True):
+        ended: list[object] = []
+        broken.setattr(threading, "excepthook", ended.append)
+        broken.setattr(hub, "_look", lambda **_how: 1 / 0)
+        until(lambda: ended, "the thread has died")
+        assert hub._thread is not None
+        hub._thread.join()
+    with hub.follow(can_write=True) as follower:
+        reader = Reader(follower)
+        reader.read()
+        apply(store, "claim", card=1)
+        reader.until(lambda state: state["rows"]["1"]["status"] == "doing", "the claim")
+    hub.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -167,3 +168,14 @@ def test_a_frame_is_one_line_of_data_whatever_a_title_holds() -> None:
     (chunk,) = timeline.resume(None, None, NOW, can_write=True)
     assert chunk.count(b"\n") == 4
     assert frames.bye("idle") == b'event: bye\ndata: {"why":"idle"}\n\n'
+
+
+def test_steps_are_kept_within_a_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline = Timeline("a", view_of({1: "start"}), store=FACTS, board={})
+    timeline.push(view_of({1: "first"}), NOW, FACTS)
+    (frame,) = timeline.since(1) or []
+    monkeypatch.setattr("flask_pi_taskbar.board.live.timeline.MAX_BYTES", 3 * len(frame) + 50)
+    for number in range(9):
+        timeline.push(view_of({1: f"no. {number}"}), NOW, FACTS)
+    assert timeline.since(timeline.rev - 4) is None
+    assert len(timeline.since(timeline.rev - 3) or []) == 3
