@@ -25,7 +25,7 @@ from flask_pi_taskbar.board.commit import Commit, Uncertain
 from flask_pi_taskbar.board.filesystem import Creation, Disk, exists, level_of, probe_creation, read_regular, signature
 from flask_pi_taskbar.board.holder import Clock, Hold, Holder, Lost
 from flask_pi_taskbar.board.identity import seat
-from flask_pi_taskbar.board.index import Index
+from flask_pi_taskbar.board.index import Index, Snapshot
 from flask_pi_taskbar.board.layout import Layout
 from flask_pi_taskbar.board.lock import WAIT_SECONDS, Held, StoreLock
 from flask_pi_taskbar.board.model import MAX_COPY_BYTES, MAX_FILE_BYTES, MAX_ID, Actor, ActorKind, Card, Damaged, Entry
@@ -102,10 +102,10 @@ class Store:
     def creation(self) -> Creation | None:
         return self._creation
 
-    def size(self) -> int:
-        """How many bytes the files of the store hold."""
+    def size(self, seen: Snapshot | None = None) -> int:
+        """How many bytes the files of the store hold. `seen`: the cards, for whoever has just looked at them."""
         layout = self.layout
-        total = sum(known.signature.size for known in self._index.glance().known.values())
+        total = sum(known.signature.size for known in (seen or self._index.glance()).known.values())
         for folder in (layout.root, layout.dropped, layout.damaged, layout.sessions):
             total += sum(found.st_size for found in self._files(folder))
         for letters in mail.folders(self.disk, layout):

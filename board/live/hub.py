@@ -209,7 +209,7 @@ class Hub:
     def _store_facts(self, world: Reading) -> dict[str, object]:
         level = self._store.known_level
         return {
-            "bytes": self._store.size(),
+            "bytes": self._store.size(world.snapshot),
             "level": level or 0,
             "notice": LEVEL_NOTICES.get(level or 0),
             "others": len(world.others),

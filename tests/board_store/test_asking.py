@@ -190,6 +190,7 @@ def test_the_size_of_a_store_is_that_of_all_its_files(board: Board) -> None:
     (board.path / "inbox" / ".DS_Store").touch()
     assert [path.parent.name for path in (board.path / "inbox").rglob("*.json")].count("seen") == 2
     assert board.store.size() == sum(path.stat().st_size for path in board.path.rglob("*") if path.is_file())
+    assert board.store.size(board.store.read_all(NOW).snapshot) == board.store.size()
 
 
 def test_the_facts_say_why_nothing_can_be_written(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
