@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -323,3 +324,19 @@ def test_a_follower_of_a_watch_that_died_starts_another(
         apply(store, "claim", card=1)
         reader.until(lambda state: state["rows"]["1"]["status"] == "doing", "the claim")
     hub.close()
+
+
+def test_events_are_left_alone_where_threads_are_greenlets(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def listens() -> bool:
+        before = threading.active_count()
+        events = triggers.Events(store.layout, threading.Event())
+        events.start()
+        listening = threading.active_count() > before
+        events.stop()
+        assert threading.active_count() == before
+        return listening
+
+    assert listens()
+    green = SimpleNamespace(is_module_patched=lambda name: name == "threading")
+    monkeypatch.setitem(sys.modules, "gevent.monkey", green)
+    assert not listens()
