@@ -18,7 +18,7 @@ from flask_pi_taskbar.board.links import Graph, arrow, open_dependencies
 from flask_pi_taskbar.board.model import Card, Damaged, Lane, NoteKind
 from flask_pi_taskbar.board.order import PRIORITY_RANK
 from flask_pi_taskbar.board.reason import NO_PLAN, NOTHING_RECORDED, clamped, reason_given, waits_text
-from flask_pi_taskbar.board.stamps import Stamp, cutoff, moment
+from flask_pi_taskbar.board.stamps import Stamp, after, cutoff
 from flask_pi_taskbar.board.world import World
 
 IDLE_MINUTES: Final = 30
@@ -221,7 +221,7 @@ def _ring(ring: Sequence[int], knot: tuple[int, ...]) -> Decision:
 
 def _due(world: World, at: Limits, idle_minutes: int) -> datetime | None:
     """When the next card turns idle, unstarted or unplanned by nothing but time passing."""
-    times = [moment(stamp) + length for stamp, length in _coming(world, at, timedelta(minutes=idle_minutes))]
+    times = [after(stamp, length) for stamp, length in _coming(world, at, timedelta(minutes=idle_minutes))]
     return min(times, default=None)
 
 

@@ -90,6 +90,11 @@ def _read(disk: Disk, path: str, named: Named) -> Seen:
     return Seen(signature(found), entry, data)
 
 
+def shown_name(name: str) -> str:
+    """A file's name as text, whatever bytes it is made of: what is no UTF-8 stands as its numbers."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def _is_moving(disk: Disk, path: str, before: Signature) -> bool:
     found = disk.stat(path)
     return signature(found) != before or 0 <= disk.now_ns() - found.st_mtime_ns < FRESH_NS
@@ -97,7 +102,7 @@ def _is_moving(disk: Disk, path: str, before: Signature) -> bool:
 
 def _damaged(path: str, named: Named, why: str, found: os.stat_result, data: bytes = b"") -> Seen:
     number = named.number if named.kind is Kind.CARD else None
-    entry = damaged(data, number, why, name=path.rpartition("/")[2])
+    entry = damaged(data, number, why, name=shown_name(path.rpartition("/")[2]))
     return Seen(signature(found), replace(entry, size=found.st_size, mtime=_stamp(found)), data)
 
 

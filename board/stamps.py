@@ -31,6 +31,14 @@ def moment(text: Stamp) -> datetime:
     return datetime.fromisoformat(text)
 
 
+def after(text: Stamp, length: timedelta) -> datetime:
+    """The moment so long after a stamp; the last one that there is where a stamp lies at the end of time."""
+    try:
+        return moment(text) + length
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
+
+
 def well_formed(stamps: Collection[Stamp]) -> bool:
     """Whether every one of these strings is a stamp: the one shape, and a day and time that exist."""
     if "".join(stamps).translate(_DIGITS) != _SHAPE * len(stamps):

@@ -29,7 +29,7 @@ from flask_pi_taskbar.board.index import Index, Snapshot
 from flask_pi_taskbar.board.layout import Layout
 from flask_pi_taskbar.board.lock import WAIT_SECONDS, Held, StoreLock
 from flask_pi_taskbar.board.model import MAX_COPY_BYTES, MAX_FILE_BYTES, MAX_ID, Actor, ActorKind, Card, Damaged, Entry
-from flask_pi_taskbar.board.reader import Seen
+from flask_pi_taskbar.board.reader import Seen, shown_name
 from flask_pi_taskbar.board.reading import Live, Reading, Surroundings
 from flask_pi_taskbar.board.refusal import Code, Refusal
 from flask_pi_taskbar.board.request import Action, read_request
@@ -187,15 +187,17 @@ class Store:
     def set_aside(self, name: str, actor: Actor, *, now: datetime) -> dict[str, object]:
         """Move a damaged file out of the cards into `damaged/`. Raises `Refusal`."""
         with self.writing(actor, now) as hold:
-            found = self._index.sweep().known.get(name)
+            files = self._index.sweep().known
+            name = next((raw for raw in files if raw == name or shown_name(raw) == name), name)
+            found = files.get(name)
             if found is None or not isinstance(found.entry, Damaged):
                 message = f"{name!r} is not among the damaged files."
                 raise Refusal(Code.NO_SUCH_CARD, message, action="set_aside", details={"name": name})
-            target = upkeep.aside_name(self.disk, self.layout, name, now)
+            target = upkeep.aside_name(self.disk, self.layout, shown_name(name), now)
             with self.commit(hold) as commit:
                 commit.move(f"{self.layout.cards}/{name}", f"{self.layout.damaged}/{target}")
             self._record(journal.line_of(actor, stamp(now), "set_aside"), hold)
-        return {"ok": True, "action": "set_aside", "name": name, "to": f"{self.layout.damaged}/{target}"}
+        return {"ok": True, "action": "set_aside", "name": shown_name(name), "to": f"{self.layout.damaged}/{target}"}
 
     def _around(self, now: datetime) -> Surroundings:
         return Surroundings(self.disk, self.layout, self.roster, self.seat, now)

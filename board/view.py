@@ -23,7 +23,7 @@ from flask_pi_taskbar.board.plain import as_json
 from flask_pi_taskbar.board.radar import collisions
 from flask_pi_taskbar.board.rollup import take_round
 from flask_pi_taskbar.board.rows import encode_row
-from flask_pi_taskbar.board.stamps import moment, stamp
+from flask_pi_taskbar.board.stamps import after, stamp
 from flask_pi_taskbar.board.team import take_team
 from flask_pi_taskbar.board.world import World
 
@@ -162,7 +162,7 @@ def build(
         "damaged": _ENCODE([as_json(entry) for entry in sorted(world.damaged(), key=lambda entry: entry.name)]),
         "radar": _ENCODE(collisions(cards, changed)),
     }
-    times = [moment(session.heartbeat_at) + QUIET_AFTER for session in world.roster() if session.live]
+    times = [after(session.heartbeat_at, QUIET_AFTER) for session in world.roster() if session.live]
     due = min([at for at in (queue.due, *times) if at is not None and at > now], default=None)
     return View(seat, rows, order, sections, due)
 

@@ -181,8 +181,9 @@ class Hub:
             self._roster, self._problem = roster, ""
             self._world = world.snapshot
             facts = self._store_facts(world)
-        except OSError as error:
-            self._problem = f"The board cannot be read: {error.strerror or error}. What is shown is how it was before."
+        except Exception as error:  # noqa: BLE001 - whatever a file holds, the last good board stays and says so
+            why = (error.strerror or str(error)) if isinstance(error, OSError) else type(error).__name__
+            self._problem = f"The board cannot be read: {why}. What is shown is how it was before."
             if timeline is None:
                 return False
             view, facts = timeline.view, {**timeline.store, "notice": self._problem}

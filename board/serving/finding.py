@@ -87,11 +87,15 @@ def address_of(found: PageNote) -> str:
 
 def ping_page(found: PageNote) -> bool:
     """Whether the address in the note answers with the note's epoch. Asks no address but this machine's."""
-    parts = urlsplit(address_of(found))
-    if parts.scheme != "http" or parts.hostname not in _LOCAL or not parts.port:
+    try:
+        parts = urlsplit(address_of(found))
+        name, port = parts.hostname, parts.port
+    except ValueError:  # no address at all
         return False
-    host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname
-    connection = http.client.HTTPConnection(host, parts.port, timeout=PING_SECONDS)
+    if parts.scheme != "http" or name not in _LOCAL or not port:
+        return False
+    host = "127.0.0.1" if name == "localhost" else name
+    connection = http.client.HTTPConnection(host, port, timeout=PING_SECONDS)
     try:
         path = f"{parts.path.rstrip('/')}/api/ping?epoch={found.epoch}"
         connection.request("GET", path, headers={"Host": parts.netloc, "Connection": "close"})

@@ -17,6 +17,7 @@ import msgspec
 
 from flask_pi_taskbar.board.bus import Bus
 from flask_pi_taskbar.board.live.frames import BYE_IDLE
+from flask_pi_taskbar.board.model import SEAT_LABEL
 from flask_pi_taskbar.board.note import PageNote, Unreadable
 from flask_pi_taskbar.board.refusal import Code, Refusal
 from flask_pi_taskbar.board.serving.finding import Dead, Serving, Silent, address_of, find
@@ -24,6 +25,7 @@ from flask_pi_taskbar.board.text import bad
 from flask_pi_taskbar.commands import answers
 from flask_pi_taskbar.commands.actor import Desk
 from flask_pi_taskbar.commands.answers import Answer, Data
+from flask_pi_taskbar.commands.rendering import line
 from flask_pi_taskbar.settings import PARSERS, SettingError, Settings, resolve
 
 STOP_SECONDS: Final = 10.0
@@ -102,15 +104,15 @@ def with_view(url: str, view: str, session_id: str | None = None) -> str:
 
 
 def _attached(desk: Desk, found: Any, view: str, team: Data | None, *, browser: bool) -> Answer:
-    url = with_view(found.url, view, desk.actor.id)
+    url = line(with_view(found.url, view, desk.actor.id))
     joined = team or (None if found.lead else _join(desk))
     kind = "own" if found.lead else "attached"
     data = _page_data(kind, found.note, url, found.note.url, found.lead) | {"team": joined}
-    where = address_of(found.note)
+    where = line(address_of(found.note))
     if found.lead:
         text = f"Your page is served at {where} already.\n{url}\n{KEEPS}"
     else:
-        who = f"{found.note.seat} (process {found.note.pid})"
+        who = f"{SEAT_LABEL} (process {found.note.pid})"
         text = f"The page of {who} is served at {where}; you look on, read-only.\n{url}"
     if joined is not None:
         text += f"\n{join_clause(joined)}"
@@ -286,7 +288,7 @@ def _own_page(desk: Desk, action: str) -> PageNote:
     from flask_pi_taskbar.page import handout
 
     if handout.lead_url(desk.store, found.note.epoch, desk.actor.id) is None:
-        where = address_of(found.note)
+        where = line(address_of(found.note))
         message = (
             f"Another session's page: process {found.note.pid} serves it at {where}; that session can {action} it."
         )

@@ -117,7 +117,13 @@ def _answer_failure(error: Exception) -> Response:
     if isinstance(error, OSError):
         refusal = Refusal(Code.STORE_UNWRITABLE, f"The board cannot be read: {error.strerror or error}.")
         return answer_refusal(refusal)
-    return json_response(_plain("defect", f"The page failed with {type(error).__name__}. Nothing was changed."), 500)
+    return json_response(
+        _plain(
+            "defect",
+            f"The page failed with {type(error).__name__}. Look whether a change was made before you repeat it.",
+        ),
+        500,
+    )
 
 
 def _plain(code: str, message: str) -> dict[str, object]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 ANNOUNCED: Final = "Board: {url}\n       (as team-lead: keep this link to yourself; the taskbar opens it too)"
+ANNOUNCED_TO_A_LOG: Final = "Board: {url}\n       (the taskbar's Board button opens it as team-lead)"
 ELSEWHERE: Final = "The page of this repository is served by another process, which does not answer."
 
 
@@ -158,8 +159,11 @@ class MountedBoard:
         return f"{request.host_url.rstrip('/')}{prefix}{self._path}/"
 
     def _line_is_told(self, found: PageKeys) -> None:
-        """Say once in the terminal where the lead gets in; not in a log, which others may read."""
-        click.echo(ANNOUNCED.format(url=f"{found.address}#k={found.lead}"), file=sys.stderr)
+        """Say once where the board is. The lead's link is for a terminal's eyes; a file may be read by others."""
+        if sys.stderr.isatty():
+            click.echo(ANNOUNCED.format(url=f"{found.address}#k={found.lead}"), file=sys.stderr)
+        else:
+            click.echo(ANNOUNCED_TO_A_LOG.format(url=found.address), file=sys.stderr)
 
 
 def _port(request: Request) -> int:

@@ -191,8 +191,8 @@ def test_the_page_is_the_same_on_every_server(server: Site) -> None:
         assert server.ask("/board/api/board", X_Board_Key=key)[0] == 401
         assert server.ask("/board/api/board", X_Board_Key=fresh)[0] == 200
     log = server.log.read_text()
-    assert len(re.findall(r"^Board: http://127\.0\.0\.1:\d+/board/#k=[0-9a-f]{32}$", log, re.MULTILINE)) == 1
-    assert log.count(key) == 1, "said once, and in no access log"
+    assert len(re.findall(r"^Board: http://127\.0\.0\.1:\d+/board/$", log, re.MULTILINE)) == 1
+    assert key not in log, "a log may be read by others"
     assert fresh not in log
     assert viewer not in log
 

@@ -1,4 +1,4 @@
-"""The board's page as a test speaks of it: a store, the page's own server, and a tab that shows what the store holds."""
+"""The board's page as a test speaks of it: a store, the page's server, and a tab that shows what the store holds."""
 
 from __future__ import annotations
 

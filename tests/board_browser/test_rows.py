@@ -38,8 +38,9 @@ def test_the_team_names_who_is_here_and_who_only_left_cards(board: Board) -> Non
     full(board.place)
     board.open("?view=team")
     until(lambda: board.count("[data-team-row]") >= 4, "the team is drawn")
+    pairs = "[...document.querySelectorAll('[data-team-row]')].map((row) => [name(row), row.dataset.state])"
     team = board.js(
-        "return Object.fromEntries([...document.querySelectorAll('[data-team-row]')].map((row) => [row.querySelector('.label').textContent.trim(), row.dataset.state]))"
+        f"const name = (row) => row.querySelector('.label').textContent.trim(); return Object.fromEntries({pairs})"
     )
     assert {"ann", "bob", "mei", "server"} <= set(team)
     assert team["server"] == "live"

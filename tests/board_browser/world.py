@@ -29,7 +29,8 @@ def full(place: Place) -> Full:
     billing = place.add("Billing webhook accepts orders", MEI, paths=["src/billing", "tests/billing"], priority="high")
     place.do("claim", ANN, hour * 5, card=billing)
     waits = place.add("Retry branches merge cleanly", MEI, dependsOn=[billing])
-    search = place.add("Search answers within 200 ms on the whole catalogue", MEI, paths=["src/search", "src/api", "docs/search.md"])  # fmt: skip
+    paths = ["src/search", "src/api", "docs/search.md"]
+    search = place.add("Search answers within 200 ms on the whole catalogue", MEI, paths=paths)
     place.do("claim", BOB, hour * 2, card=search)
     place.do("plan", BOB, 100, card=search, path="docs/plans/search.md")
     both = place.add("Rate limits for the public API", MEI, dependsOn=[billing, search])

@@ -168,7 +168,16 @@ def test_a_note_whose_port_another_program_answers_on_is_not_believed(store: Sto
 
 
 @pytest.mark.parametrize(
-    "url", ["http://evil.example/", "https://127.0.0.1:1/", "file:///etc/passwd", "http://127.0.0.1/", ""]
+    "url",
+    [
+        "http://evil.example/",
+        "https://127.0.0.1:1/",
+        "file:///etc/passwd",
+        "http://127.0.0.1/",
+        "",
+        "http://127.0.0.1:99999/",
+        "http://[::1/",
+    ],
 )
 def test_a_note_never_makes_us_ask_another_machine(store: Store, url: str) -> None:
     from msgspec.structs import replace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 from datetime import UTC, datetime
@@ -274,6 +275,43 @@ def test_a_damaged_file_is_shown_and_can_be_set_aside(web: Web, store: Store) ->
     assert web.ask("POST", "/api/damaged/set-aside", {"name": "7.json"}, key=web.lead).status == 200
     assert web.ask("GET", "/api/board", key=web.viewer).data["damaged"] == []
     assert len(list(Path(store.layout.damaged).iterdir())) == 1
+
+
+@pytest.mark.parametrize("how", ["name", "date"])
+def test_a_file_of_any_name_and_any_date_leaves_the_page_standing(web: Web, store: Store, how: str) -> None:
+    cards = Path(store.layout.cards)
+    if how == "name":
+        (cards / os.fsdecode(b"41.\xff.json")).write_text("x")
+    else:
+        owned = {"id": "as:z", "label": "z"}
+        whole = json.loads((cards / "1.json").read_text())
+        end = {"id": 40, "owner": owned, "touchedAt": "9999-12-31T23:59:59.999Z"}
+        (cards / "40.json").write_text(json.dumps(whole | end))
+    said = until(lambda: web.ask("GET", "/api/board", key=web.lead), "an answer")
+    assert said.status == 200
+    note = web.ask("POST", "/api/cards/1/note", {"text": "still here"}, key=web.lead)
+    assert note.status == 200
+    if how == "name":
+        (name,) = [entry["name"] for entry in web.ask("GET", "/api/board", key=web.lead).data["damaged"]]
+        assert web.ask("POST", "/api/damaged/set-aside", {"name": name}, key=web.lead).status == 200
+        assert web.ask("GET", "/api/board", key=web.lead).data["damaged"] == []
+
+
+def test_whatever_goes_wrong_while_looking_the_last_board_stays_and_says_so(
+    web: Web, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    assert web.ask("GET", "/api/board", key=web.lead).status == 200
+    with monkeypatch.context() as patched:
+        patched.setattr("flask_pi_taskbar.board.live.hub.build", fail)
+        note = web.ask("POST", "/api/cards/1/note", {"text": "written"}, key=web.lead)
+        assert note.status == 200, "what was written is not called a failure"
+        said = web.ask("GET", "/api/board", key=web.lead).data
+        assert "ZeroDivisionError" in said["store"]["notice"]
+    said = until(lambda: web.ask("GET", "/api/board", key=web.lead).data, "the board")
+    assert (said["store"]["notice"], said["rows"]["1"]["notes"]) == (None, 1)
 
 
 def test_only_the_lead_hands_out_the_viewers_link(web: Web) -> None:

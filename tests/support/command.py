@@ -18,7 +18,7 @@ usage: python3 tests [--without browser] [--without pi] [arguments for pytest]
        python3 tests --python [arguments for Python]
 
 Sets up an environment below the checkout, with both supported lines of the real Pi, makes sure that there is a
-Chromium with its driver (and, for the board's page, Firefox and WebKitGTK where they can be had), and runs all tests, or
+Chromium with its driver (for the board's page Firefox and WebKitGTK too, where they can be had), and runs all tests, or
 those that pytest's arguments choose. The first run takes a minute or more, later ones start at once.
 
 examples:
