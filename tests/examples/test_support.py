@@ -15,7 +15,7 @@ import pytest
 from examples.bootstrap.console import Console
 from examples.bootstrap.environment import REPOSITORY
 from examples.bootstrap.explain import SetupError
-from tests.support import chromium, hermetic
+from tests.support import chromium, debian, hermetic
 from tests.support.waiting import until
 
 HANGS = """\
@@ -81,15 +81,15 @@ def test_a_pytest_that_is_killed_leaves_nothing(sign: signal.Signals, tmp_path: 
 def test_chromium_is_installed_where_that_is_ours_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[list[str]] = []
     monkeypatch.setattr(chromium, "find", lambda: ("chromium", "chromedriver") if len(ran) == 2 else None)
-    monkeypatch.setattr(chromium, "_may_install", lambda: True)
-    monkeypatch.setattr(chromium, "run", lambda command, **_: ran.append(list(command)))
+    monkeypatch.setattr(debian, "may_install", lambda: True)
+    monkeypatch.setattr(debian, "run", lambda command, **_: ran.append(list(command)))
     chromium.ensure(Console(), tmp_path)
     assert [command[:2] for command in ran] == [["apt-get", "update"], ["apt-get", "install"]]
 
 
 def test_elsewhere_it_is_said_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chromium, "find", lambda: None)
-    monkeypatch.setattr(chromium, "_may_install", lambda: False)
+    monkeypatch.setattr(debian, "may_install", lambda: False)
     with pytest.raises(SetupError) as told:
         chromium.ensure(Console(), tmp_path)
     assert "--without browser" in told.value.advice
