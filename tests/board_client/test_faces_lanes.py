@@ -228,4 +228,4 @@ def test_the_head_of_every_lane_stays_in_view_while_a_long_one_scrolls(board: Fa
         "const top = document.querySelector('#pane').getBoundingClientRect().top;"
         "return [...document.querySelectorAll('.lane-head')].map((head) => head.getBoundingClientRect().top - top)"
     )
-    assert [round(top) for top in tops] == [0, 0, 1, 0]  # a folded lane sticks with its border
+    assert all(abs(top) <= 1 for top in tops), tops  # a folded lane sticks with its border
