@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from http.client import HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from http.cookiejar import CookieJar
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -81,7 +81,7 @@ class Taskbar:
         while time.monotonic() < until:
             try:
                 now = self.state()
-            except (OSError, Refused) as problem:
+            except (OSError, HTTPException, Refused) as problem:
                 if isinstance(problem, Refused) and problem.status < 500:
                     raise
             else:
