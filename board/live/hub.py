@@ -98,6 +98,9 @@ class Hub:
         self._roster: tuple[Session, ...] = ()
         self._world: files.Snapshot | None = None
         self._problem = ""
+        self._failures = 0
+        self._again = 0.0
+        """When a look that failed is to be repeated, in the seconds of `time.monotonic`."""
         self.was_followed = False
         self.last_left = time.monotonic()
         """When the last stream ended, in the seconds of `time.monotonic`."""
@@ -165,7 +168,8 @@ class Hub:
         """See what has moved; whether there is a new state. Only under `_looking`. Never raises `OSError`."""
         now = self._now()
         timeline = self._timeline
-        every_file = every_file or bool(self._problem)  # what moved before the disk failed is not told again
+        # What moved before a look failed is not told again: the next ones look at everything, soon, then seldom.
+        every_file = every_file or (bool(self._problem) and time.monotonic() >= self._again)
         cards_moved, around_moved = self._folders.look(time.time_ns())
         due = timeline is not None and timeline.view.due is not None and now >= timeline.view.due
         if timeline is not None and not (cards_moved or around_moved or due or every_file):
@@ -178,16 +182,19 @@ class Hub:
                 return False
             previous = None if timeline is None else timeline.view
             view = build(world, self._store.seat, now, idle_minutes=self._idle_minutes, previous=previous)
-            self._roster, self._problem = roster, ""
-            self._world = world.snapshot
-            facts = self._store_facts(world)
+            published = self._publish(view, now, self._store_facts(world))
+            self._roster, self._world, self._problem, self._failures = roster, world.snapshot, "", 0
+            return published
         except Exception as error:  # noqa: BLE001 - whatever a file holds, the last good board stays and says so
+            self._failures += 1
+            self._again = time.monotonic() + min(
+                self._sweep_seconds, LOOK_SECONDS * (2 ** min(self._failures - 1, 9) - 1)
+            )
             why = (error.strerror or str(error)) if isinstance(error, OSError) else type(error).__name__
             self._problem = f"The board cannot be read: {why}. What is shown is how it was before."
             if timeline is None:
                 return False
-            view, facts = timeline.view, {**timeline.store, "notice": self._problem}
-        return self._publish(view, now, facts)
+            return self._publish(timeline.view, now, {**timeline.store, "notice": self._problem})
 
     def _cards_are_those_of(self, world: Reading) -> bool:
         before = self._world
@@ -232,7 +239,8 @@ class Hub:
                 self._moved.clear()
                 every_file = now - swept >= self._sweep_seconds
                 swept = now if every_file else swept
-                with self._looking:
+                # A failure is what the next request finds too and can say; the readers are not left without a thread.
+                with self._looking, contextlib.suppress(Exception):
                     if self._look(every_file=every_file):
                         last_frame = time.monotonic()
                 nobody_since = None if self._viewers else nobody_since or now
@@ -246,11 +254,12 @@ class Hub:
 
     def _enter(self) -> None:
         with self._turn:
+            if (self._thread is None or not self._thread.is_alive()) and self._over is None:
+                thread = threading.Thread(target=self._watch, name="board hub", daemon=True)
+                thread.start()  # may fail, and then nobody has entered
+                self._thread = thread
             self._viewers += 1
             self.was_followed = True
-            if (self._thread is None or not self._thread.is_alive()) and self._over is None:
-                self._thread = threading.Thread(target=self._watch, name="board hub", daemon=True)
-                self._thread.start()
 
     def _leave(self) -> None:
         with self._turn:

@@ -53,6 +53,9 @@ class Timeline:
         """Go on to `view`. False if it shows what was shown already: then there is no new state."""
         if view.shows_the_same(self.view) and store.get("notice") == self.store.get("notice"):
             self.view = view  # its cards are newer objects, and its `due` may be another
+            if store != self.store:  # a footer's figures: whoever comes sees them, nobody is told
+                self.store = store
+                self._snapshots.clear()
             return False
         patch = view.patch(self.view, from_rev=self.rev, to_rev=self.rev + 1, now=now, store=store)
         step = Step(self.rev, self.digest, frames.patch(self.epoch, self.rev + 1, patch))

@@ -19,6 +19,7 @@ from flask_pi_taskbar.board.bus import Bus
 from flask_pi_taskbar.board.identity import session
 from flask_pi_taskbar.board.live import triggers
 from flask_pi_taskbar.board.live.hub import Follower, Hub
+from flask_pi_taskbar.board.live.timeline import Timeline
 from flask_pi_taskbar.board.store import Store
 from tests.board_live.test_timeline import Page
 from tests.support.waiting import until
@@ -307,6 +308,25 @@ def test_a_reached_limit_of_watches_is_met_once_and_looking_goes_on(
     assert len(asked) == len(set(asked))
 
 
+def test_a_look_that_fails_leaves_the_readers_their_watch(
+    hub: Hub, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hub.follow(can_write=True) as follower:
+        reader = Reader(follower)
+        reader.read()
+        failed = threading.Event()
+
+        def fail(*_: object) -> bool:
+            failed.set()
+            raise ZeroDivisionError
+
+        with monkeypatch.context() as broken:
+            broken.setattr(Timeline, "push", fail)
+            apply(store, "claim", card=1)
+            assert failed.wait(15)
+        reader.until(lambda state: state["rows"]["1"]["status"] == "doing", "the claim")
+
+
 def test_a_follower_of_a_watch_that_died_starts_another(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,7 +334,7 @@ def test_a_follower_of_a_watch_that_died_starts_another(
     with monkeypatch.context() as broken, hub.follow(can_write=True):
         ended: list[object] = []
         broken.setattr(threading, "excepthook", ended.append)
-        broken.setattr(hub, "_look", lambda **_how: 1 / 0)
+        broken.setattr(triggers.Events, "start", lambda self: 1 / 0)
         until(lambda: ended, "the thread has died")
         assert hub._thread is not None
         hub._thread.join()
@@ -324,6 +344,37 @@ def test_a_follower_of_a_watch_that_died_starts_another(
         apply(store, "claim", card=1)
         reader.until(lambda state: state["rows"]["1"]["status"] == "doing", "the claim")
     hub.close()
+
+
+def test_where_no_thread_can_be_started_nobody_has_entered(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(threading.Thread, "start", fail)
+        with pytest.raises(RuntimeError), hub.follow(can_write=True):
+            pass
+    assert hub.viewers == 0
+
+
+def test_a_failure_that_lasts_is_not_looked_into_all_the_time(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = Hub(store, epoch="t", now=clock)
+    hub.snapshot(can_write=True)
+    looks: list[object] = []
+
+    def fail(now: datetime) -> None:
+        looks.append(now)
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(store, "read_all", fail)
+    monkeypatch.setattr(store, "glance", fail)
+    for folder in (store.layout.cards, store.layout.sessions, store.layout.inbox):
+        os.utime(folder, (time.time() - 5, time.time() - 5))  # moved, and not in this very tick
+    for _ in range(50):
+        hub.snapshot(can_write=True)
+    assert 2 <= len(looks) < 10
 
 
 def test_events_are_left_alone_where_threads_are_greenlets(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,6 +140,14 @@ def test_a_word_about_the_disk_is_a_new_state() -> None:
     assert patch["data"]["store"]["notice"] == "The board cannot be read."
 
 
+def test_figures_of_the_store_are_no_news_and_right_for_whoever_comes() -> None:
+    timeline = Timeline("a", view_of({1: "x"}), store=FACTS, board={})
+    timeline.snapshot(NOW, can_write=True)
+    assert not timeline.push(timeline.view, NOW, {**FACTS, "bytes": 4711})
+    assert timeline.rev == 1
+    assert json.loads(timeline.snapshot(NOW, can_write=True))["store"]["bytes"] == 4711
+
+
 def test_whoever_is_further_behind_than_the_steps_that_are_kept_gets_the_whole_board() -> None:
     timeline = Timeline("a", view_of({1: "start"}), store=FACTS, board={})
     for number in range(MAX_STEPS + 1):
