@@ -126,10 +126,11 @@ class AppTaskbar:
         """Whether there is a taskbar. The first request asks; the answer stays."""
         if self._active is None:
             enabled = self.settings is not None and self.settings.enabled
-            self._active = enabled and self._app.debug and not self._app.testing
-            if self._active:
+            active = enabled and self._app.debug and not self._app.testing
+            if active:
                 self._page = Mount(self._page_path, lambda: self._board.wsgi_app, self.notices)
             self._app.jinja_env.globals.setdefault(HELPER, self.helper)
+            self._active = active  # last: another thread that sees it finds everything else in place
         return self._active
 
     def helper(self, nonce: str | None = None) -> Markup:

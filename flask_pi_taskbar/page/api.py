@@ -23,6 +23,7 @@ from flask_pi_taskbar.board.rows import state_of
 from flask_pi_taskbar.board.serving.keys import Role
 from flask_pi_taskbar.board.text import clean_card_id
 from flask_pi_taskbar.page.board import PageBoard
+from flask_pi_taskbar.page.guards import key_of
 from flask_pi_taskbar.page.streaming import Streams
 
 BODY_BYTES: Final = 64 * 1024
@@ -57,16 +58,14 @@ def api_blueprint(board: PageBoard) -> Blueprint:
     @route("/api/board", methods=["GET"])
     def snapshot() -> Response:
         found = hub.snapshot(can_write=can_write())
-        if (
-            found.etag in request.if_none_match.as_set(include_weak=True)
-            or found.etag.strip('"') in request.if_none_match
-        ):
+        if request.if_none_match.contains_weak(found.etag.strip('"')):
             return Response(status=304, headers={"ETag": found.etag})
         return Response(found.body, 200, {"ETag": found.etag}, content_type="application/json")
 
     @route("/events", methods=["GET"])
     def events() -> Response:
-        return streams.response(request, can_write=can_write())
+        role, key = g.role, key_of(request)
+        return streams.response(request, can_write=can_write(), is_good=lambda: board.keys.role_of(key) is role)
 
     @route("/api/cards/<card>", methods=["GET"])
     def one(card: str) -> Response:

@@ -57,7 +57,9 @@ def create_page(board: PageBoard) -> Flask:
 
     @app.get("/", endpoint=guards.DOCUMENT)
     def document() -> str:
-        return render_template("board/page.html", base=request.script_root, board=board)
+        base = request.script_root
+        taskbar = base.removesuffix(board.path) + board.taskbar if board.taskbar else ""
+        return render_template("board/page.html", base=base, taskbar=taskbar, alone=board.alone)
 
     @app.get("/favicon.ico")
     def icon() -> tuple[str, int]:

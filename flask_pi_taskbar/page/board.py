@@ -37,12 +37,11 @@ class PageBoard:
     store: Store
     hub: Hub
     keys: KeyRing
-    name: str
-    """The repository's, for the title."""
     port: int | None = None
     """The one port that the page is served on; None inside an app."""
+    path: str = ""
     taskbar: str = ""
-    """Where the taskbar's routes are, inside an app."""
+    """Where the page's and the taskbar's routes are inside an app, below whatever prefix that is served at."""
     max_streams: int | None = None
     """At most so many streams at a time in this process."""
 

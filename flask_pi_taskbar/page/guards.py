@@ -53,13 +53,20 @@ def check_page(request: Request, *, is_document: bool) -> None:
         raise Refusal(Code.CROSS_SITE, "A change is sent as application/json, which no other site's form can do.")
 
 
+def key_of(request: Request) -> str:
+    """The key that a request shows: in a header, which no other site's form can set; for a read in the query too."""
+    given = request.headers.get(KEY_HEADER)
+    if not given and request.method in SAFE_METHODS:
+        given = request.args.get(KEY_QUERY)
+    return given or ""
+
+
 def role_of(request: Request, keys: KeyRing) -> Role:
     """What the request may do. Raises `Refusal` for one without a good key, and for a viewer's change."""
-    safe = request.method in SAFE_METHODS
-    given = request.headers.get(KEY_HEADER) or (request.args.get(KEY_QUERY, "") if safe else "")
+    given = key_of(request)
     role = keys.role_of(given) if given else None
     if role is None:
         raise Refusal(Code.NO_TOKEN, NO_KEY)
-    if role is Role.VIEWER and not safe:
+    if role is Role.VIEWER and request.method not in SAFE_METHODS:
         raise Refusal(Code.READ_ONLY, VIEWER)
     return role

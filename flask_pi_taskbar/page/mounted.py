@@ -54,7 +54,7 @@ class MountedBoard:
         self._path = path
         self._taskbar = taskbar
         self._making = threading.Lock()
-        self._apps: dict[str, Flask] = {}
+        self._app: Flask | None = None
         self._here = threading.local()
 
     def wsgi_app(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -68,7 +68,7 @@ class MountedBoard:
             # The page is about to be looked at: now is the time to hold it, and to say where the lead gets in.
             with contextlib.suppress(Refusal):
                 self.keys()
-        return self._app(prefix)({**environ, "PATH_INFO": path}, start_response)
+        return self._page()({**environ, "PATH_INFO": path}, start_response)
 
     def lead_link(self, request: Request) -> dict[str, object]:
         """The address that the taskbar opens: the lead's, or the viewer's where another process serves the page.
@@ -140,20 +140,20 @@ class MountedBoard:
         facts = {"name": repo.root.name, "git": repo.is_git, "where": "app", "path": self._path}
         return Hub(self.store, epoch="app", idle_minutes=self._settings.board_idle_minutes, facts=lambda: facts)
 
-    def _app(self, prefix: str) -> Flask:
-        app = self._apps.get(prefix)
-        if app is None:
-            with self._making:
+    def _page(self) -> Flask:
+        """The page's app, for whatever prefix the host's is served at."""
+        with self._making:
+            if self._app is None:
                 board = PageBoard(
                     store=self.store,
                     hub=self._hub,
                     keys=self,
-                    name=self._repository.root.name,
-                    taskbar=prefix + self._taskbar,
+                    path=self._path,
+                    taskbar=self._taskbar,
                     max_streams=self._settings.max_streams,
                 )
-                app = self._apps[prefix] = create_page(board)
-        return app
+                self._app = create_page(board)
+            return self._app
 
     def _address(self, request: Request, prefix: str) -> str:
         return f"{request.host_url.rstrip('/')}{prefix}{self._path}/"

@@ -1,6 +1,6 @@
 """The live stream: how long it is held, and how frames of the hub get onto it.
 
-Alone, a stream lives as long as its page, up to a thousand of them. Inside an app it is what the app's server can spare
+Alone, a stream lives as long as its page, up to 1,100 of them. Inside an app it is what the app's server can spare
 (`flask_pi_taskbar.stream`): under gunicorn two seconds at a time, one a worker; on a server without threads one answer
 and the advice to come back. The end of a browser's connection is seen within a second.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from flask import Request, Response
 
@@ -28,6 +28,14 @@ RETRY_ONCE: Final = frames.retry(1000)
 HEADERS: Final = {"Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
 
 
+class _Ends(NamedTuple):
+    """What ends a stream: its time, its reader, its key."""
+
+    seconds: float | None
+    gone: Callable[[], bool]
+    is_good: Callable[[], bool]
+
+
 class Streams:
     """The streams of one page in this process."""
 
@@ -35,8 +43,11 @@ class Streams:
         self._board = board
         self._slots = Slots()
 
-    def response(self, request: Request, *, can_write: bool) -> Response:
-        """The stream for one request, or 503 where a page that can hold many holds enough."""
+    def response(self, request: Request, *, can_write: bool, is_good: Callable[[], bool]) -> Response:
+        """The stream for one request, or 503 where a page that can hold many holds enough.
+
+        It ends before the next frame once its key is not good any more.
+        """
         board, environ = self._board, request.environ
         carrier = (
             Carrier(board.max_streams or MAX_STREAMS, None) if board.alone else carrier_of(environ, board.max_streams)
@@ -47,7 +58,8 @@ class Streams:
         last = request.args.get("last") or request.headers.get("Last-Event-ID")
         have = request.args.get("have")
         try:
-            body = self._body(last, have, carrier, has_gone(environ), held=held, can_write=can_write)
+            ends = _Ends(carrier.seconds, has_gone(environ), is_good)
+            body = self._body(last, have, ends, held=held, can_write=can_write)
             next(body)  # up to its `try`: from now on closing it gives the slot back
         except BaseException:
             if held:
@@ -59,8 +71,7 @@ class Streams:
         self,
         last: str | None,
         have: str | None,
-        carrier: Carrier,
-        gone: Callable[[], bool],
+        ends: _Ends,
         *,
         held: bool,
         can_write: bool,
@@ -71,16 +82,16 @@ class Streams:
                 if not held:
                     yield RETRY_ONCE + b"".join(follower.next(0) or [])
                     return
-                yield RETRY_LONG if carrier.seconds is None else RETRY_BOUNDED
-                tick = TICK_SECONDS if carrier.seconds is None else BOUNDED_TICK_SECONDS
-                end = None if carrier.seconds is None else time.monotonic() + carrier.seconds - tick
+                yield RETRY_LONG if ends.seconds is None else RETRY_BOUNDED
+                tick = TICK_SECONDS if ends.seconds is None else BOUNDED_TICK_SECONDS
+                end = None if ends.seconds is None else time.monotonic() + ends.seconds - tick
                 last_byte = time.monotonic()
-                while (found := follower.next(tick)) is not None:
+                while (found := follower.next(tick)) is not None and ends.is_good():
                     now = time.monotonic()
                     if found:
                         yield from found
                         last_byte = time.monotonic()
-                    elif gone():
+                    elif ends.gone():
                         return
                     elif now - last_byte >= HEARTBEAT_SECONDS:
                         yield frames.BEAT

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from flask import Blueprint, Flask
 
-from flask_pi_taskbar import PiTaskbar
+from flask_pi_taskbar import PiTaskbar, extension
 from flask_pi_taskbar.extension import owns
+from flask_pi_taskbar.page import mounted
 
 MOUNT = "/dev/pi-browser-taskbar"
 
@@ -92,6 +93,29 @@ def test_below_a_prefix_the_pages_addresses_have_it_too(tmp_path: Path) -> None:
     assert 'data-base="/shop/board"' in shell
     assert f'data-taskbar="/shop{MOUNT}"' in shell
     assert 'src="/shop/board/app.js"' in shell
+
+
+def test_whoever_makes_prefixes_up_makes_nothing_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    real = mounted.create_page
+    monkeypatch.setattr(mounted, "create_page", lambda board: made.append(board) or real(board))
+    web = app_with(lambda app: None, tmp_path).test_client()
+    for number in range(20):
+        prefix = {"SCRIPT_NAME": f"/p{number}", "REMOTE_ADDR": "203.0.113.9" if number % 2 else "127.0.0.1"}
+        said = web.get("/board/", environ_overrides=prefix)
+        assert said.status_code == (403 if number % 2 else 200)
+        assert number % 2 or f'data-base="/p{number}/board"' in said.text
+    assert len(made) == 1
+
+
+def test_no_request_sees_the_taskbar_without_the_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = app_with(lambda app: None, tmp_path)
+    taskbar = app.extensions["pi-taskbar"]
+    seen: list[object] = []
+    real = extension.Mount
+    monkeypatch.setattr(extension, "Mount", lambda *words: seen.append(taskbar._active) or real(*words))
+    assert taskbar.is_active()
+    assert seen == [None], "whoever asks while the page's place is made has to make it as well"
 
 
 @pytest.mark.parametrize(

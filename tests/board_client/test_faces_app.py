@@ -58,7 +58,7 @@ class App:
 def app(chromium_session: Chrome, tmp_path: Path) -> Iterator[App]:
     store = Store(tmp_path / "board")
     hub = Hub(store, epoch="e1")
-    page = create_page(PageBoard(store=store, hub=hub, keys=Ring(), name="shop", taskbar=TASKBAR))
+    page = create_page(PageBoard(store=store, hub=hub, keys=Ring(), path="/board", taskbar=TASKBAR))
     host, state = Flask("host"), App()
 
     @host.get(f"{TASKBAR}/bootstrap")
