@@ -86,14 +86,22 @@ def address_of(found: PageNote) -> str:
 
 
 def ping_page(found: PageNote) -> bool:
-    """Whether the address in the note answers with the note's epoch. Asks no address but this machine's."""
+    """Whether the address in the note answers with the note's epoch."""
+    return asked(found) is not None
+
+
+def asked(found: PageNote) -> dict[str, object] | None:
+    """What the page of a note says of itself; None if it does not answer, or is another one's.
+
+    Asks no address but this machine's.
+    """
     try:
         parts = urlsplit(address_of(found))
         name, port = parts.hostname, parts.port
     except ValueError:  # no address at all
-        return False
+        return None
     if parts.scheme != "http" or name not in _LOCAL or not port:
-        return False
+        return None
     host = "127.0.0.1" if name == "localhost" else name
     connection = http.client.HTTPConnection(host, port, timeout=PING_SECONDS)
     try:
@@ -101,8 +109,9 @@ def ping_page(found: PageNote) -> bool:
         connection.request("GET", path, headers={"Host": parts.netloc, "Connection": "close"})
         answer = connection.getresponse()
         said = msgspec.json.decode(answer.read(_ANSWER_BYTES))
-        return answer.status == http.client.OK and isinstance(said, dict) and said.get("epoch") == found.epoch
+        ours = answer.status == http.client.OK and isinstance(said, dict) and said.get("epoch") == found.epoch
+        return said if ours else None
     except (OSError, http.client.HTTPException, msgspec.DecodeError, ValueError):
-        return False
+        return None
     finally:
         connection.close()

@@ -81,7 +81,7 @@ def _listen(port: int) -> socket.socket | None:
 def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
-        # Without it a port that was just left could not be had again for a minute; it lets nobody share one.
+        # Without it a port that was just left could not be had again for a minute. On Linux it lets nobody share one.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
         listener.listen(BACKLOG)

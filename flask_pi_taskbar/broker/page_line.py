@@ -22,6 +22,9 @@ AGAIN_SECONDS: Final = 2.0
 """How soon a page that another process holds is asked for again."""
 
 
+_STARTING_OVER: Final = threading.Lock()
+
+
 class PageLine:
     """The line of one process. `store` is the folder of the board."""
 
@@ -90,8 +93,10 @@ class PageLine:
 
     def _start_over(self) -> None:
         """After a fork: the connection is the parent's. Closing our copy does not end it."""
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = self._keys = None
-        self._pid = os.getpid()
-        self._turn = threading.Lock()
+        with _STARTING_OVER:
+            if self._pid != os.getpid():
+                if self._connection is not None:
+                    self._connection.close()
+                self._connection = self._keys = None
+                self._turn = threading.Lock()
+                self._pid = os.getpid()  # last: who sees it finds everything else in place

@@ -41,6 +41,8 @@ class Pages:
 
     async def hold(self, line: Line, request: wire.Page) -> None:
         """Answer a server that wants to serve the page of a store."""
+        if self._lines.get(line, request.store) != request.store:
+            self.forget(line)
         page = self._pages.setdefault(request.store, _Page(request.store))
         page.lines.add(line)
         self._lines[line] = request.store
@@ -151,11 +153,17 @@ class _Page:
         """Keep a lock that is a folder ours."""
         from flask_pi_taskbar.board.holder import Lost
 
-        while self.held is not None:
+        while (held := self.held) is not None:
+            try:
+                await asyncio.to_thread(held.renew)
+            except Lost:
+                self.held = None
+                for line in self.lines:
+                    line.tell(self.keys(wire.PUSHED, fresh=False))
+                return
+            except OSError:
+                pass  # the next time may succeed
             await asyncio.sleep(RENEW_SECONDS)
-            if self.held is not None:
-                with contextlib.suppress(OSError, Lost):
-                    await asyncio.to_thread(self.held.renew)
 
     def keys(self, request: int, *, fresh: bool) -> wire.PageKeys:
         held = self.held

@@ -13,14 +13,12 @@ import time
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import msgspec
-
 from flask_pi_taskbar.board.bus import Bus
 from flask_pi_taskbar.board.live.frames import BYE_IDLE
 from flask_pi_taskbar.board.model import SEAT_LABEL
 from flask_pi_taskbar.board.note import PageNote, Unreadable
 from flask_pi_taskbar.board.refusal import Code, Refusal
-from flask_pi_taskbar.board.serving.finding import Dead, Serving, Silent, address_of, find
+from flask_pi_taskbar.board.serving.finding import Dead, Serving, Silent, address_of, asked, find
 from flask_pi_taskbar.board.text import bad
 from flask_pi_taskbar.commands import answers
 from flask_pi_taskbar.commands.actor import Desk
@@ -56,7 +54,7 @@ def opened(desk: Desk, fields: dict[str, Any], *, lifeline: int | None = None, t
             if served is not None:
                 return _served(desk, served, left, view, team, browser=not fields.get("noBrowser"))
         else:
-            page = opening.serve_here(desk.store, options, desk.actor, answers.cwd())
+            page = opening.serve_until_told(desk.store, options, desk.actor, answers.cwd())
             if page is not None:
                 return _foreground(desk, page[0], page[1], left, view, browser=not fields.get("noBrowser"))
     raise Refusal(Code.BUSY, "Others start and end this page all the time; try again in a moment.", action="open")
@@ -136,6 +134,7 @@ def _served(desk: Desk, served: Any, left: str | None, view: str, team: Data | N
         "takenOver": left,
         "team": team,
     }
+    left = _lines(left, served.remark)
     text = _serving_text(
         url, served.viewer, left, team, "It stops a minute after its last tab, or by `pi-taskbar board stop`."
     )
@@ -146,11 +145,10 @@ def _foreground(desk: Desk, page: Any, problem: str | None, left: str | None, vi
     url = with_view(page.lead_address(), view, desk.actor.id)
     team = {"joined": problem is None, "label": page.label, "why": problem}
     data = _page_data("served", page.note, url, page.viewer_address(), True) | {"takenOver": left, "team": team}
+    left = _lines(left, page.remark)
     text = _serving_text(url, page.viewer_address(), left, team, "Ctrl-C stops it; so does a minute without a tab.")
 
     def serve() -> None:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda *_: page.stop())
         if page.serve() == BYE_IDLE:
             sys.stderr.write("Nobody looked at the page any more, so it stopped; `pi-taskbar board` starts it again.\n")
 
@@ -158,9 +156,11 @@ def _foreground(desk: Desk, page: Any, problem: str | None, left: str | None, vi
 
 
 def _serving_text(url: str, viewer: str, left: str | None, team: Data, end: str) -> str:
-    lines = [left] if left else []
-    lines += [f"The board as team-lead: {url}", KEEPS, f"To look on: {viewer}", join_clause(team), end]
-    return "\n".join(line for line in lines if line)
+    return _lines(left, f"The board as team-lead: {url}", KEEPS, f"To look on: {viewer}", join_clause(team), end)
+
+
+def _lines(*said: str | None) -> str:
+    return "\n".join(one for one in said if one)
 
 
 def _answer(desk: Desk, data: Data, text: str, url: str, *, browser: bool, then: Any = None) -> Answer:
@@ -208,7 +208,7 @@ def page_status(desk: Desk) -> Data:
             "pid": note.pid,
             "port": note.port,
             "startedAt": note.started_at,
-            "watching": _watching(note),
+            "watching": (asked(note) or {}).get("watching"),
         }
     if isinstance(found, Silent):
         return {"state": "silent", "pid": found.note.pid if found.note else None, "why": found.text}
@@ -243,7 +243,7 @@ def stopped(desk: Desk, fields: dict[str, Any]) -> Answer:  # noqa: ARG001
         raise Refusal(Code.BUSY, f"The page is served on {note.host}, where it has to be stopped.", action="stop")
     os.kill(note.pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
-    while isinstance(find(desk.store), Serving):
+    while isinstance(find(desk.store), Serving | Silent):
         if time.monotonic() > deadline:
             raise Refusal(Code.BUSY, f"Process {note.pid} was told to stop and has not yet.", action="stop")
         time.sleep(0.05)
@@ -298,17 +298,3 @@ def _own_page(desk: Desk, action: str) -> PageNote:
             )
         raise Refusal(Code.NOT_HOLDER, message, action=action, details={"pid": found.note.pid, "address": where})
     return found.note
-
-
-def _watching(note: PageNote) -> int | None:
-    parts = urlsplit(address_of(note))
-    path = f"{parts.path.rstrip('/')}/api/ping?epoch={note.epoch}"
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 0, timeout=1.0)
-    try:
-        connection.request("GET", path, headers={"Host": parts.netloc})
-        said = msgspec.json.decode(connection.getresponse().read(4096))
-    except (OSError, http.client.HTTPException, msgspec.DecodeError):
-        return None
-    finally:
-        connection.close()
-    return said.get("watching") if isinstance(said, dict) else None

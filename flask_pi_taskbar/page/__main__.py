@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +17,7 @@ import msgspec
 from flask_pi_taskbar.board.identity import session
 from flask_pi_taskbar.board.refusal import Refusal
 from flask_pi_taskbar.board.store import Store
-from flask_pi_taskbar.page.opening import Answer, Options, Order, Served, serve_here
+from flask_pi_taskbar.page.opening import Answer, Options, Order, Served, serve_until_told
 
 
 def main(arguments: list[str]) -> int:
@@ -32,7 +31,7 @@ def main(arguments: list[str]) -> int:
     answer_to = int(options["--answer"])
     store = Store(order.store)
     try:
-        found = serve_here(store, order.options, order.actor, order.cwd)
+        found = serve_until_told(store, order.options, order.actor, order.cwd)
     except Refusal as refusal:
         _say(answer_to, Answer(refused=refusal.message, code=refusal.code.value))
         return refusal.code.exit
@@ -40,8 +39,6 @@ def main(arguments: list[str]) -> int:
         _say(answer_to, Answer())
         return 0
     page, problem = found
-    signal.signal(signal.SIGTERM, lambda *_: page.stop())
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     served = Served(
         url=page.lead_address(),
         viewer=page.viewer_address(),
@@ -49,6 +46,7 @@ def main(arguments: list[str]) -> int:
         port=page.port,
         label=page.label,
         join_failed=problem,
+        remark=page.remark,
     )
     _say(answer_to, Answer(served=served))
     lifeline = options.get("--lifeline")
@@ -76,13 +74,11 @@ def _look(folder: str, port: str | None) -> int:
     """Serve a board for a developer of ours."""
     store = Store(folder)
     options = Options(name=Path(folder).name, key=Path(folder).name, port=int(port) if port else None)
-    found = serve_here(store, options, session("developer", "developer"), str(Path.cwd()))
+    found = serve_until_told(store, options, session("developer", "developer"), str(Path.cwd()))
     if found is None:
         sys.stderr.write("somebody serves it already\n")
         return 3
     page, _ = found
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: page.stop())
     sys.stdout.write(f"{page.lead_address()}\n{page.viewer_address()}\n")
     sys.stdout.flush()
     page.serve()

@@ -21,6 +21,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from flask_pi_taskbar.board.bus import Bus, Membership
 from flask_pi_taskbar.board.decisions import IDLE_MINUTES
+from flask_pi_taskbar.board.directory_lock import RENEW_SECONDS
 from flask_pi_taskbar.board.holder import Lost
 from flask_pi_taskbar.board.live import frames
 from flask_pi_taskbar.board.live.hub import Hub
@@ -75,22 +76,29 @@ class AlonePage:
         self._why = frames.BYE_STOPPED
         self._member: Membership | None = None
         self._session = ""
-        self._bound: list[socket.socket] = []
+        self.remark: str | None = None
+        """What the session that serves should know besides."""
+        self._servers: list[BaseWSGIServer] = []
+        bound: list[socket.socket] = []
         try:
-            self._bound = ports.bind(store, key, port)
-            self.port: int = self._bound[0].getsockname()[1]
+            bound = ports.bind(store, key, port)
+            self.port: int = bound[0].getsockname()[1]
             self.address = f"http://127.0.0.1:{self.port}/"
             facts = {"name": name, "git": is_git, "where": "alone", "path": "/"}
             self.hub = Hub(store, epoch=held.epoch, idle_minutes=idle_minutes, facts=lambda: facts)
-            board = PageBoard(store=store, hub=self.hub, keys=self, name=name, port=self.port)
+            board = PageBoard(store=store, hub=self.hub, keys=self, port=self.port)
             self._requests = _Requests(create_page(board).wsgi_app)
-            self._servers = [self._server(bound) for bound in self._bound]
+            for listener in bound:
+                self._servers.append(self._server(listener))
             self.note = held.announce(self.address, self.port, datetime.now(UTC), remembered=port is None)
         except BaseException:
-            for bound in self._bound:
-                bound.close()
+            for server in self._servers:
+                server.server_close()
             held.close()
             raise
+        finally:
+            for listener in bound:
+                listener.close()  # each server has a copy of its own
         self._threads = [
             threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="page", daemon=True)
             for server in self._servers
@@ -127,7 +135,7 @@ class AlonePage:
         With `member` false another process is the session's place on the team. What went wrong is returned.
         """
         self._session = actor.id
-        self._hand_out()
+        self.remark = self._hand_out()
         if not member:
             return None
         try:
@@ -152,7 +160,7 @@ class AlonePage:
     def serve(self, lifeline: Callable[[], bool] = lambda: True) -> str:
         """Serve until it is over, and say why it is. `lifeline` is false once the owner of the page has ended."""
         try:
-            beat = time.monotonic()
+            renewed = beat = time.monotonic()
             while not self._over.wait(self._limits.look):
                 now = time.monotonic()
                 if self._is_idle(now):
@@ -160,6 +168,10 @@ class AlonePage:
                     break
                 if not lifeline():
                     break
+                if now - renewed >= RENEW_SECONDS:
+                    renewed = now
+                    if not self._renew():
+                        break
                 if now - beat >= HEARTBEAT.total_seconds():
                     beat = now
                     self._beat()
@@ -174,10 +186,19 @@ class AlonePage:
         since = max(self.hub.last_left, self._requests.last)
         return now - since >= (self._limits.left if opened else self._limits.unopened)
 
-    def _beat(self) -> None:
-        with contextlib.suppress(Refusal, OSError, Lost):
+    def _renew(self) -> bool:
+        """Whether the page is ours still, as far as anybody can tell."""
+        try:
             self._held.renew()
-            if self._member is not None:
+        except Lost:
+            return False
+        except OSError:
+            return True  # the next time may succeed; whoever takes over waits for longer than that
+        return True
+
+    def _beat(self) -> None:
+        if self._member is not None:
+            with contextlib.suppress(Refusal, OSError):
                 self._member.heartbeat(now=datetime.now(UTC))
 
     def _end(self) -> None:
@@ -195,9 +216,11 @@ class AlonePage:
             with contextlib.suppress(Refusal, OSError):
                 self._member.leave(now=now)
 
-    def _hand_out(self) -> None:
-        if self._session:
-            handout.keep(self._store, handout.Handout(self.epoch, self._session, self.lead_address()))
+    def _hand_out(self) -> str | None:
+        if not self._session:
+            return None
+        problem = handout.keep(self._store, handout.Handout(self.epoch, self._session, self.lead_address()))
+        return problem and f"The lead's link cannot be given again, and only a signal stops this page: {problem}"
 
     def _server(self, bound: socket.socket) -> BaseWSGIServer:
         address = bound.getsockname()[0]
@@ -206,7 +229,6 @@ class AlonePage:
         )
         server.daemon_threads = True  # type: ignore[attr-defined]
         server.block_on_close = False  # type: ignore[attr-defined]
-        bound.detach()  # it is the server's now
         return server
 
 

@@ -8,8 +8,11 @@ does.
 from __future__ import annotations
 
 import os
+import select
+import signal
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from typing import Final
 
@@ -27,7 +30,7 @@ from flask_pi_taskbar.page import handout
 from flask_pi_taskbar.page.alone import AlonePage, Limits
 
 START_SECONDS: Final = 15.0
-LOST_RACE_TRIES: Final = 20
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -57,9 +60,9 @@ class Served(Struct, frozen=True):
     viewer: str
     pid: int
     port: int
-    taken_over: str | None = None
     label: str | None = None
     join_failed: str | None = None
+    remark: str | None = None
 
 
 def attach(store: Store, session_id: str) -> Attached | Dead | Unreadable | None:
@@ -116,6 +119,20 @@ def serve_here(
     return page, page.join(actor, cwd, member=options.member)
 
 
+def serve_until_told(store: Store, options: Options, actor: Actor, cwd: str) -> tuple[AlonePage, str | None] | None:
+    """`serve_here` where the main thread is to serve: a signal ends the page in good order from its first moment."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # until there is somebody to be told
+    try:
+        found = serve_here(store, options, actor, cwd)
+        if found is not None:
+            page = found[0]
+            for number in SIGNALS:
+                signal.signal(number, lambda *_: page.stop())
+        return found
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
 def serve_in_background(
     store: Store, options: Options, actor: Actor, cwd: str, *, lifeline: int | None = None
 ) -> Served | None:
@@ -141,6 +158,9 @@ def serve_in_background(
             write_end = -1
             process.communicate(msgspec.json.encode(order))  # it forks, and its first process ends at once
         said = _read_within(read_end, START_SECONDS)
+    except TimeoutError:
+        message = "The page's process has not said yet whether it serves; look again in a moment."
+        raise Refusal(Code.BUSY, message, action="open") from None
     except OSError as error:
         message = f"The page's process cannot be started: {error.strerror or error}."
         raise Refusal(Code.BUSY, message, action="open") from error
@@ -175,14 +195,12 @@ class Answer(Struct, frozen=True):
 
 
 def _read_within(fd: int, seconds: float) -> bytes:
-    import select
-    import time
-
+    """What is written into a pipe until it is closed. Raises `TimeoutError`."""
     deadline = time.monotonic() + seconds
     said = b""
-    while (left := deadline - time.monotonic()) > 0 and select.select([fd], [], [], left)[0]:
+    while select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
         part = os.read(fd, 65_536)
         if not part:
-            break
+            return said
         said += part
-    return said
+    raise TimeoutError

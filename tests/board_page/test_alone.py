@@ -11,16 +11,18 @@ import sys
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from flask_pi_taskbar.board.holder import Lost
 from flask_pi_taskbar.board.identity import session
 from flask_pi_taskbar.board.note import PageNote, Unreadable
 from flask_pi_taskbar.board.refusal import Refusal
 from flask_pi_taskbar.board.serving import finding, ports
 from flask_pi_taskbar.board.serving.finding import Dead, Serving, Silent, find
-from flask_pi_taskbar.board.serving.holding import take_page
+from flask_pi_taskbar.board.serving.holding import HeldPage, take_page
 from flask_pi_taskbar.board.store import Store
 from flask_pi_taskbar.page import handout
 from flask_pi_taskbar.page.alone import AlonePage
@@ -331,6 +333,79 @@ def test_a_page_that_cannot_bind_lets_go_of_everything(store: Store, monkeypatch
     held = take_page(store, datetime.now(UTC))
     assert held is not None
     held.close()
+
+
+def descriptors() -> int:
+    return psutil.Process().num_fds()
+
+
+def test_a_page_that_ended_gives_its_port_and_descriptors_back(store: Store) -> None:
+    with served(store):
+        pass  # what is opened once and kept is open now
+    before = descriptors()
+    for _ in range(3):
+        with served(store) as page:
+            port = page.port
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), 5)
+    assert descriptors() == before
+
+
+def test_a_note_that_cannot_be_left_leaves_nothing_listening(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    bound: list[int] = []
+    real = ports.bind
+
+    def remembering(*arguments: Any) -> list[socket.socket]:
+        found = real(*arguments)
+        bound.append(found[0].getsockname()[1])
+        return found
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = descriptors()
+    with monkeypatch.context() as patched:
+        patched.setattr(ports, "bind", remembering)
+        patched.setattr(HeldPage, "announce", fail)
+        with pytest.raises(Refusal, match="No space left"):
+            serve_here(store, OPTIONS, ANN, "/")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", bound[0]), 5)
+    assert descriptors() == before
+
+
+def test_a_page_whose_lock_was_lost_stops(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(_page: HeldPage) -> None:
+        raise Lost
+
+    monkeypatch.setattr("flask_pi_taskbar.page.alone.RENEW_SECONDS", 0.0)
+    monkeypatch.setattr(HeldPage, "renew", lost)
+    found = serve_here(store, OPTIONS, ANN, "/", limits=QUICK)
+    assert found is not None
+    assert found[0].serve() == "stopped"
+    assert find(store) is None
+
+
+def test_a_signal_ends_a_page_in_order_from_its_first_moment(store: Store) -> None:
+    """Told while it still starts: the note is there, and nothing that could have been told has begun."""
+    script = (
+        "import os, signal, sys\n"
+        "from flask_pi_taskbar.board.identity import session\n"
+        "from flask_pi_taskbar.board.store import Store\n"
+        "from flask_pi_taskbar.page import opening\n"
+        "join = opening.AlonePage.join\n"
+        "def told(page, *arguments, **keywords):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    return join(page, *arguments, **keywords)\n"
+        "opening.AlonePage.join = told\n"
+        "options = opening.Options(name='shop', key='shop-0123')\n"
+        "page, _ = opening.serve_until_told(Store(sys.argv[1]), options, session('as:ann', 'ann'), '/')\n"
+        "print(page.serve())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, store.layout.root], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
+    assert find(store) is None
+    assert not Path(store.layout.page_note).exists()
 
 
 def test_the_page_closes_without_having_served(store: Store) -> None:
