@@ -6,7 +6,7 @@ kept for `undo` and its line in the journal. A card that another one names stays
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Set
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -39,8 +39,8 @@ def prune_done(
         if not dry_run:
             try:
                 store.apply("drop", {"card": card.id}, actor, now=now, if_rev=card.rev)
-            except Refusal as refusal:
-                kept.append({"id": card.id, "title": card.title, "why": refusal.message})
+            except (Refusal, OSError) as problem:
+                kept.append({"id": card.id, "title": card.title, "why": str(problem)})
                 continue
         gone.append({"id": card.id, "title": card.title, "finishedAt": _finished(card, now)})
     gone.sort(key=lambda one: str(one["finishedAt"]))
@@ -52,21 +52,22 @@ def _old_cards(world: World, now: datetime, days: int) -> tuple[list[Card], list
     limit = cutoff(now, timedelta(days=days))
     left = {card.id: card for card in world.cards() if card.status is Lane.DONE and _finished(card, now) <= limit}
     order: list[Card] = []
-    while ready := [card for card in left.values() if not card.newer and not _named_by(card, world, order)]:
+    gone: set[int] = set()
+    while ready := [card for card in left.values() if not card.newer and not _named_by(card, world, gone)]:
         order += sorted(ready, key=lambda card: card.id)
         for card in ready:
+            gone.add(card.id)
             del left[card.id]
     kept: list[dict[str, object]] = []
     for card in sorted(left.values(), key=lambda card: card.id):
-        names = ", ".join(f"#{number}" for number in _named_by(card, world, order)[:5])
+        names = ", ".join(f"#{number}" for number in _named_by(card, world, gone)[:5])
         why = "It was written by a newer board." if card.newer else f"It is named by {names}."
         kept.append({"id": card.id, "title": card.title, "why": why})
     return order, kept
 
 
-def _named_by(card: Card, world: World, gone: Iterable[Card]) -> list[int]:
-    without = {one.id for one in gone}
-    return [other.id for other in world.dependents(card.id) if other.id not in without]
+def _named_by(card: Card, world: World, gone: Set[int]) -> list[int]:
+    return [other.id for other in world.dependents(card.id) if other.id not in gone]
 
 
 def _finished(card: Card, now: datetime) -> str:

@@ -22,6 +22,7 @@ export function createLive({ api, model, base, times = TIMES }) {
   let failures = 0;
   let retry = 1_500;
   let stopped = false;
+  let paused = false; // this tab is hidden and shares no stream
   let leading = false;
   let tabs = null;
   let watch = null;
@@ -29,6 +30,7 @@ export function createLive({ api, model, base, times = TIMES }) {
   let hiddenTimer = null;
   let doubtTimer = null;
   let lastAgain = -Infinity;
+  let needsWhole = false; // what is shown stays, but no step can be taken from it
   let knowsCan = false; // what this tab's own key may do has been answered
 
   const jitter = (ms) => ms * (0.8 + 0.4 * Math.random());
@@ -53,7 +55,7 @@ export function createLive({ api, model, base, times = TIMES }) {
   /** The board as it is, with what this tab's own key may do. False if it could not be had. */
   async function fetchBoard() {
     const { epoch, rev } = model.state;
-    const known = knowsCan && rev >= 0;
+    const known = knowsCan && rev >= 0 && !needsWhole;
     const answer = await api.get("/api/board", { headers: known ? { "If-None-Match": `"${epoch}.${rev}"` } : {} });
     if (stopped) return false;
     if (GONE.has(answer.status)) {
@@ -62,10 +64,8 @@ export function createLive({ api, model, base, times = TIMES }) {
     }
     if (answer.status === 304) return true;
     if (!answer.ok) return false;
-    try {
-      model.applySnapshot(answer.body);
-    } catch {
-      model.state.rev = -1;
+    if (!apply("snapshot", answer.body, answer.body?.can)) {
+      needsWhole = true;
       return false;
     }
     knowsCan = true;
@@ -76,9 +76,10 @@ export function createLive({ api, model, base, times = TIMES }) {
 
   function open() {
     clearTimeout(timer);
+    paused = false;
     if (stopped || !leading || stream) return;
     const { epoch, rev, digest } = model.state;
-    const query = rev >= 0 ? `?last=${encodeURIComponent(`${epoch}.${rev}`)}&have=${encodeURIComponent(digest ?? "")}` : "";
+    const query = rev >= 0 && !needsWhole ? `?last=${encodeURIComponent(`${epoch}.${rev}`)}&have=${encodeURIComponent(digest ?? "")}` : "";
     const abort = new AbortController();
     const mine = { abort, lastByte: performance.now() };
     stream = mine;
@@ -168,8 +169,10 @@ export function createLive({ api, model, base, times = TIMES }) {
 
   function apply(event, data, can) {
     try {
-      if (event === "snapshot") model.applySnapshot(data, { can });
-      else if (event === "rebase") model.rebase(data);
+      if (event === "snapshot") {
+        model.applySnapshot(data, { can, replaces: needsWhole });
+        needsWhole = false;
+      } else if (event === "rebase") model.rebase(data);
       else if (event === "patch") return model.applyPatch(data);
       return true;
     } catch {
@@ -190,7 +193,7 @@ export function createLive({ api, model, base, times = TIMES }) {
       return poll();
     }
     if (outcome === "again") {
-      model.state.rev = -1;
+      needsWhole = true;
       const wait = performance.now() - lastAgain < 10_000 ? times.backoff[1] : 0;
       lastAgain = performance.now();
       return later(wait, open);
@@ -203,9 +206,9 @@ export function createLive({ api, model, base, times = TIMES }) {
   }
 
   async function poll(round = 1) {
-    if (!(await fetchBoard()) && !stopped) connection("reconnecting");
-    else if (!stopped) connection("polling");
-    if (stopped || !leading) return;
+    const had = await fetchBoard();
+    if (stopped || !leading || stream || paused) return; // a stream was opened meanwhile, or nobody looks
+    connection(had ? "polling" : "reconnecting");
     tabs?.tell({ type: "state", state: model.exported(), connection: model.state.connection.kind });
     later(times.poll, () => (round % 6 ? void poll(round + 1) : open()));
   }
@@ -213,7 +216,7 @@ export function createLive({ api, model, base, times = TIMES }) {
   /** After the page said good-bye: see whether it is there again. */
   async function probe() {
     const back = await fetchBoard();
-    if (stopped || !leading) return;
+    if (stopped || !leading || stream || paused) return;
     if (back) open();
     else later(times.probe, probe);
   }
@@ -285,6 +288,7 @@ export function createLive({ api, model, base, times = TIMES }) {
   }
 
   function pause() {
+    paused = true;
     stream?.abort.abort();
     stream = null;
     clearTimeout(timer);

@@ -89,8 +89,9 @@ export function createModel({ clock = () => performance.now() } = {}) {
 
     /** The whole board. `can` overrides what the frame says, for one that was meant for another tab. An answer that was
      * on its way while newer frames came changes only that. */
-    applySnapshot(data, { can } = {}) {
-      if (data.epoch === state.epoch && data.rev < state.rev) {
+    applySnapshot(data, { can, replaces = false } = {}) {
+      if (!data.rows || !data.order) throw new TypeError("not a board");
+      if (!replaces && data.epoch === state.epoch && data.rev < state.rev) {
         this.setCan(can ?? data.can ?? state.can);
         return;
       }

@@ -21,10 +21,15 @@ export function openPruneDialog({ model, actions, announce, back }) {
   const dialog = showDialog({ kind: "prune", label: "Prune finished cards", content: node, back, messages: announce.toasts });
   let asked = 0;
   const since = () => (days.value === "" ? DAYS : days.valueAsNumber);
+  const isNumber = () => !days.validity.badInput; // "-" and "1e" are empty to a program
 
   async function preview() {
     const mine = ++asked;
     go.disabled = true;
+    if (!isNumber()) {
+      result.replaceChildren(refusalNote({ message: "How many days? Write a whole number." }));
+      return;
+    }
     const answer = await actions.prune(since(), true);
     if (mine !== asked || !dialog.node.isConnected) return;
     if (answer === null) {

@@ -107,12 +107,14 @@ def looking(browser: Chrome, folder: Path) -> Iterator[Faces]:
     thread.start()
     first = browser.current_window_handle
     browser.switch_to.new_window("tab")
+    browser.get_log("browser")  # type: ignore[no-untyped-call]  # what earlier pages said
     try:
         yield Faces(browser, store, page)
         logged = browser.get_log("browser")  # type: ignore[no-untyped-call]
         loud = [line for line in logged if line["level"] == "SEVERE" and line.get("source") != "network"]
         assert not loud, loud
     finally:
+        browser.get("about:blank")  # a page that is left writes down that it was looked at
         origin = {"origin": page.address.rstrip("/"), "storageTypes": "local_storage,session_storage"}
         browser.execute_cdp_cmd("Storage.clearDataForOrigin", origin)
         browser.close()

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from selenium.webdriver import Chrome
 
 from tests.board_client.dialogs import answering, made, opened, refused, type_in, value
-from tests.board_client.faces import NARROW, Faces, looking
+from tests.board_client.faces import NARROW, Faces
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.browser
 LOUD = "<img src=x onerror=document.title='ran'> & \"quoted\" \u202e</script>"
-
-
-@pytest.fixture
-def board(chromium_session: Chrome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faces]:
-    (tmp_path / "run").mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
-    with looking(chromium_session, tmp_path) as faces:
-        yield faces
 
 
 # Refusals.

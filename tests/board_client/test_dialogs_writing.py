@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from selenium.webdriver import Chrome
 
 from tests.board_client.dialogs import card, dialogs, made, opened, refused, type_in, value
-from tests.board_client.faces import BOB, Faces, Keys, looking
+from tests.board_client.faces import BOB, Faces, Keys
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def board(chromium_session: Chrome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faces]:
-    (tmp_path / "run").mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
-    with looking(chromium_session, tmp_path) as faces:
-        yield faces
 
 
 # The new card.

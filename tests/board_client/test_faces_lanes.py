@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from selenium.webdriver import ActionChains, Chrome
+from selenium.webdriver import ActionChains
 
-from tests.board_client.faces import NARROW, Faces, Keys, looking
+from tests.board_client.faces import NARROW, Faces, Keys
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def board(chromium_session: Chrome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faces]:
-    (tmp_path / "run").mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
-    with looking(chromium_session, tmp_path) as faces:
-        yield faces
 
 
 def test_a_frame_makes_anew_only_the_card_that_moved(board: Faces) -> None:

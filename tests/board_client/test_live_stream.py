@@ -85,6 +85,34 @@ def test_what_cannot_be_applied_is_answered_by_asking_for_the_whole_board(tab: T
     assert second == {}
 
 
+def test_a_board_that_cannot_be_had_again_stays_as_it_was(tab: Tab) -> None:
+    tab.script.streams = [says(frame("patch", patch(1, row(7)))), says()]
+    tab.start(grace=200, backoff=[50])  # type: ignore[arg-type]
+    reaches(tab, 2)
+    tab.script.streams = [says(frame("patch", "{not json"), then=None)]
+    tab.script.board = {"epoch": "e", "rev": 1}
+    tab.run("live.reopen()")
+    until(lambda: {} in tab.script.opened, "the whole board is asked for")
+    tab.script.stream_status = 500
+    becomes(tab, "reconnecting")
+    assert "7" in tab.rows()
+    assert int(tab.state("rev")) == 2, "what is drawn is told by it"
+
+
+def test_a_stream_that_was_opened_while_the_board_was_asked_for_ends_the_asking(tab: Tab) -> None:
+    tab.script.stream_status = 503
+    tab.start(poll=50)
+    becomes(tab, "polling")
+    tab.script.streams = [says(frame("patch", patch(1, row(1))))]
+    tab.script.stream_status = 200
+    tab.run("live.reopen()")
+    reaches(tab, 2)
+    asked = len(tab.script.paths("GET", "/b/api/board"))
+    tab.browser.execute_async_script("setTimeout(arguments[0], 300)")
+    assert len(tab.script.paths("GET", "/b/api/board")) <= asked + 1
+    assert tab.kind == "live"
+
+
 def test_a_server_that_bounds_its_streams_looks_live_throughout(tab: Tab) -> None:
     ending = [says(frame("patch", patch(at, row(at))), then=None) for at in range(1, 8)]
     tab.script.streams = [*ending, says()]
