@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-from flask import Blueprint, Response, request, send_from_directory
+from flask import Blueprint, Response, request
 from flask_wtf.csrf import generate_csrf
-from werkzeug.exceptions import NotFound
 
+from flask_pi_taskbar import web
 from flask_pi_taskbar.board.refusal import Refusal
 from flask_pi_taskbar.broker.client import Reply
 from flask_pi_taskbar.contract import CONTRACT_VERSION, InvalidTask, parse_task
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from flask_pi_taskbar.page.mounted import MountedBoard
 
 ASSETS: Final = Path(__file__).parent / "static" / "taskbar"
-ASSET_TYPES: Final = {".js": "text/javascript", ".css": "text/css"}
 
 SECURITY_HEADERS: Final = (
     ("X-Content-Type-Options", "nosniff"),
@@ -168,11 +167,7 @@ def taskbar_blueprint(
 
     @route("/assets/<path:name>", methods=["GET"])
     def asset(name: str) -> Response:
-        media = ASSET_TYPES.get(Path(name).suffix)
-        if media is None:
-            raise NotFound
-        response = send_from_directory(ASSETS, name, mimetype=media)
-        response.headers["Cache-Control"] = "no-cache"
+        response = web.asset(ASSETS, name)
         response.headers.extend(SECURITY_HEADERS)
         return response
 
@@ -184,17 +179,10 @@ def _body() -> bytes:
     charset = request.mimetype_params.get("charset", "utf-8").lower()
     if request.mimetype != "application/json" or charset not in ("utf-8", "utf8"):
         raise InvalidTask
-    if (request.content_length or 0) > REQUEST_BYTES:
-        raise InvalidTask
-    body = b""
     try:
-        while chunk := request.stream.read(REQUEST_BYTES + 1 - len(body)):
-            body += chunk
-            if len(body) > REQUEST_BYTES:
-                raise InvalidTask
-    except OSError:  # what servers make of a body whose chunks are no chunks
+        return web.body_within(request, REQUEST_BYTES)
+    except (web.BodyTooLong, OSError):
         raise InvalidTask from None
-    return body
 
 
 def _after() -> int | None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.wsgi import ClosingIterator
 
 from flask_pi_taskbar.board.bus import Bus, Membership
 from flask_pi_taskbar.board.decisions import IDLE_MINUTES
@@ -247,7 +248,7 @@ class _Requests:
         with self._lock:
             self.open += 1
         try:
-            return _Counted(self._app(environ, start_response), self._done)
+            return ClosingIterator(self._app(environ, start_response), self._done)
         except BaseException:
             self._done()
             raise
@@ -256,25 +257,6 @@ class _Requests:
         with self._lock:
             self.open -= 1
             self.last = time.monotonic()
-
-
-class _Counted:
-    """A body whose end is told."""
-
-    def __init__(self, body: Iterable[bytes], done: Callable[[], None]) -> None:
-        self._body = body
-        self._done = done
-
-    def __iter__(self) -> Any:
-        return iter(self._body)
-
-    def close(self) -> None:
-        try:
-            close = getattr(self._body, "close", None)
-            if close is not None:
-                close()
-        finally:
-            self._done()
 
 
 class _Handler(WSGIRequestHandler):

@@ -6,7 +6,6 @@ the key before anything here runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -14,6 +13,7 @@ from typing import Final
 import msgspec
 from flask import Blueprint, Response, g, request
 
+from flask_pi_taskbar import web
 from flask_pi_taskbar.board.links import open_dependencies
 from flask_pi_taskbar.board.model import Card
 from flask_pi_taskbar.board.plain import as_json
@@ -22,6 +22,7 @@ from flask_pi_taskbar.board.refusal import Code, Refusal
 from flask_pi_taskbar.board.rows import state_of
 from flask_pi_taskbar.board.serving.keys import Role
 from flask_pi_taskbar.board.text import clean_card_id
+from flask_pi_taskbar.page.answers import json_response
 from flask_pi_taskbar.page.board import PageBoard
 from flask_pi_taskbar.page.guards import key_of
 from flask_pi_taskbar.page.streaming import Streams
@@ -53,7 +54,7 @@ def api_blueprint(board: PageBoard) -> Blueprint:
 
     def changed(answer: object, status: int = 200) -> Response:
         hub.nudge()
-        return _json(answer, status)
+        return json_response(answer, status)
 
     @route("/api/board", methods=["GET"])
     def snapshot() -> Response:
@@ -83,7 +84,7 @@ def api_blueprint(board: PageBoard) -> Blueprint:
             "waits": [{"id": linked, "status": state_of(linked, world)} for linked in waits_on],
             "dependents": [waiting.id for waiting in world.dependents(card_id)],
         }
-        return _json(answer)
+        return json_response(answer)
 
     @route("/api/cards", methods=["POST"])
     def add() -> Response:
@@ -124,21 +125,17 @@ def api_blueprint(board: PageBoard) -> Blueprint:
     def links() -> Response:
         if not can_write():
             raise Refusal(Code.READ_ONLY, "Only the lead hands out links.")
-        return _json({"ok": True, "viewer": board.keys.viewer_address()})
+        return json_response({"ok": True, "viewer": board.keys.viewer_address()})
 
     @route("/api/lead/revoke", methods=["POST"])
     def revoke() -> Response:
-        return _json({"ok": True, "key": board.keys.revoke()})
+        return json_response({"ok": True, "key": board.keys.revoke()})
 
     return blueprint
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-def _json(data: object, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(data), status, content_type="application/json")
 
 
 def _only(fields: Fields, *known: str) -> None:
@@ -150,18 +147,14 @@ def _only(fields: Fields, *known: str) -> None:
 
 def _fields(*, may_be_empty: bool = False) -> Fields:
     """The request's body, read no further than it may be long. Raises `Refusal`."""
-    read: Callable[[int], bytes] = request.stream.read
-    body = b""
     try:
-        if (request.content_length or 0) <= BODY_BYTES:
-            while chunk := read(BODY_BYTES + 1 - len(body)):
-                body += chunk
-                if len(body) > BODY_BYTES:
-                    break
-    except OSError:  # what servers make of a body that ends early
+        body = web.body_within(request, BODY_BYTES)
+    except web.BodyTooLong:
+        raise Refusal(
+            Code.TOO_LONG, f"A request has at most {BODY_BYTES} bytes.", details={"limit": BODY_BYTES}
+        ) from None
+    except OSError:
         raise Refusal(Code.BAD_FIELD, "The request's body ended early.") from None
-    if len(body) > BODY_BYTES or (request.content_length or 0) > BODY_BYTES:
-        raise Refusal(Code.TOO_LONG, f"A request has at most {BODY_BYTES} bytes.", details={"limit": BODY_BYTES})
     if may_be_empty and not body:
         return {}
     try:

@@ -9,18 +9,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-from flask import Flask, Response, g, render_template, request, send_from_directory
-from werkzeug.exceptions import HTTPException, NotFound
+from flask import Flask, Response, g, render_template, request
+from werkzeug.exceptions import HTTPException
 
+from flask_pi_taskbar import web
 from flask_pi_taskbar.board.refusal import Code, Refusal
 from flask_pi_taskbar.page import guards
+from flask_pi_taskbar.page.answers import answer_failure, answer_http_error, answer_refusal, json_response
 from flask_pi_taskbar.page.api import api_blueprint
 from flask_pi_taskbar.page.board import PageBoard
 
 PACKAGE: Final = Path(__file__).parents[1]
 ASSETS: Final = PACKAGE / "static" / "board"
-ASSET_TYPES: Final = {".js": "text/javascript", ".css": "text/css"}
 OPEN_ENDPOINTS: Final = frozenset({guards.DOCUMENT, "icon", "asset", "ping"})
 """What needs no key."""
 
@@ -67,12 +67,7 @@ def create_page(board: PageBoard) -> Flask:
 
     @app.get("/<name>")
     def asset(name: str) -> Response:
-        media = ASSET_TYPES.get(Path(name).suffix)
-        if media is None:
-            raise NotFound
-        response = send_from_directory(ASSETS, name, mimetype=media)
-        response.headers["Cache-Control"] = "no-cache"
-        return response
+        return web.asset(ASSETS, name)
 
     @app.get("/api/ping")
     def ping() -> Response:
@@ -83,50 +78,11 @@ def create_page(board: PageBoard) -> Flask:
 
     app.register_blueprint(api_blueprint(board))
     app.register_error_handler(Refusal, answer_refusal)
-    app.register_error_handler(HTTPException, _answer_http_error)
-    app.register_error_handler(Exception, _answer_failure)
+    app.register_error_handler(HTTPException, answer_http_error)
+    app.register_error_handler(Exception, answer_failure)
     return app
 
 
 class _App(Flask):
     def log_exception(self, exc_info: Any) -> None:
         """Say nothing: a traceback may quote the request."""
-
-
-def json_response(data: object, status: int = 200) -> Response:
-    """An answer as JSON."""
-    return Response(msgspec.json.encode(data), status, content_type="application/json")
-
-
-def answer_refusal(refusal: Refusal) -> Response:
-    """A refusal as page, command line and tool answer it."""
-    response = json_response(refusal.as_dict(), refusal.code.http)
-    if refusal.retry:
-        response.headers["Retry-After"] = "1"
-    return response
-
-
-def _answer_http_error(error: HTTPException) -> Response:
-    status = error.code or 500
-    response = json_response(_plain(f"http_{status}", error.name), status)
-    for name, value in error.get_headers():
-        if name in ("Allow", "Retry-After"):
-            response.headers[name] = value
-    return response
-
-
-def _answer_failure(error: Exception) -> Response:
-    if isinstance(error, OSError):
-        refusal = Refusal(Code.STORE_UNWRITABLE, f"The board cannot be read: {error.strerror or error}.")
-        return answer_refusal(refusal)
-    return json_response(
-        _plain(
-            "defect",
-            f"The page failed with {type(error).__name__}. Look whether a change was made before you repeat it.",
-        ),
-        500,
-    )
-
-
-def _plain(code: str, message: str) -> dict[str, object]:
-    return {"ok": False, "code": code, "message": message, "details": {}, "next": [], "retry": False}

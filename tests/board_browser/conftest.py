@@ -47,12 +47,8 @@ def engine(request: pytest.FixtureRequest, start_engine: Start) -> Engine:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+def place(tmp_path: Path) -> Iterator[Place]:
     """A board with a page server of its own in front of it."""
-    run = tmp_path / "run"
-    run.mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(run))
-    monkeypatch.delenv("DISPLAY", raising=False)
     with Place(Store(tmp_path / "board")) as made:
         yield made
 

@@ -85,7 +85,6 @@ def furnished(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setattr("flask_pi_taskbar.commands.torturing.torture", small_torture)
     monkeypatch.setattr(AlonePage, "serve", AlonePage.close)
-    monkeypatch.delenv("DISPLAY", raising=False)
     yield place
     for who in (("--as", "agent-3"), ()):
         CliRunner().invoke(group, ["board", "stop", *who], prog_name="pi-taskbar", env=place.environ)

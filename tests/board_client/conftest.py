@@ -12,8 +12,6 @@ from tests.board_client.faces import Faces, looking
 
 
 @pytest.fixture
-def board(chromium_session: Chrome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Faces]:
-    (tmp_path / "run").mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "run"))
+def board(chromium_session: Chrome, tmp_path: Path) -> Iterator[Faces]:
     with looking(chromium_session, tmp_path) as faces:
         yield faces

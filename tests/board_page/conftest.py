@@ -103,11 +103,7 @@ class Stream:
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    run = tmp_path / "run"
-    run.mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(run))
-    monkeypatch.delenv("DISPLAY", raising=False)
+def store(tmp_path: Path) -> Store:
     made = Store(tmp_path / "board")
     made.apply("add", {"title": "One", "paths": ["src/one"]}, ANN, now=datetime.now(UTC))
     return made

@@ -65,6 +65,7 @@ def enter() -> World:
             "PI_TELEMETRY": "0",
             "SE_OFFLINE": "true",  # selenium must not fetch a browser
             "SE_AVOID_STATS": "true",
+            "BROWSER": "true",  # the program: no test opens a page in the browser of whoever runs it
             MARKER: world.marker,
         }
     )
