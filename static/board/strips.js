@@ -8,7 +8,8 @@ export function createStrips({ model, ui, actions, dialogs }) {
   const damagedStrip = el("section", { class: "strip danger", "aria-labelledby": "damaged-name" }, el("h2", { id: "damaged-name" }, "Damaged"), damaged);
   const radar = el("ul", { class: "radar-list" });
   const radarStrip = el("section", { class: "strip warn", "aria-labelledby": "radar-name" }, el("h2", { id: "radar-name" }, "Same files"), radar);
-  const stopped = el("p", { class: "strip", id: "stopped" }, "The page has stopped. What is shown is how the board was; ", el("code", null, "/board"), " in Pi or ", el("code", null, "pi-taskbar board"), " in a terminal starts it again.");
+  const stopped = el("p", { class: "strip", id: "stopped" },
+    el("span", null, "The page has stopped. What is shown is how the board was; ", el("code", null, "/board"), " in Pi or ", el("code", null, "pi-taskbar board"), " in a terminal starts it again."));
   const notice = el("p", { class: "strip notice", role: "status" });
   const top = el("div", { class: "strips" }, stopped, notice, damagedStrip, radarStrip);
   const size = el("span");

@@ -34,6 +34,13 @@ def test_each_kind_of_decision_stands_in_the_queue(board: Board) -> None:
     assert seen == sorted(seen, key=ranks.index)
 
 
+def test_two_who_touch_the_same_files_are_told(board: Board) -> None:
+    full(board.place)
+    board.open()
+    board.says(".radar-list li", "src/billing/mail.py")
+    assert board.text("#radar-name") == "Same files"
+
+
 def test_the_team_names_who_is_here_and_who_only_left_cards(board: Board) -> None:
     full(board.place)
     board.open("?view=team")

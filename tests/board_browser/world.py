@@ -39,7 +39,7 @@ def full(place: Place) -> Full:
     three = place.add(
         "Invoices are numbered without gaps, also when two finish at once", MEI, dependsOn=[free, said, search]
     )
-    reset = place.add("Password reset mails arrive within a minute", MEI)
+    reset = place.add("Password reset mails arrive within a minute", MEI, paths=["src/billing/mail.py"])
     place.do("claim", BOB, 90, card=reset)
     place.do("note", BOB, 60, card=reset, text="The mail relay refuses our key. Who can renew it?")
     place.do("move", BOB, 60, card=reset, status="blocked")
