@@ -44,7 +44,7 @@ export function showDialog({ kind, label, content, wide = false, onClose = () =>
   });
   node.addEventListener("keydown", (event) => {
     if (event.isComposing || event.key === "Process") return;
-    if (event.key === "Tab") keepInside(node, event);
+    if (event.key === "Tab" || event.keyCode === 9) keepInside(node, event); // WebKitGTK has no name for Shift+Tab
     else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && onSubmit) {
       event.preventDefault();
       onSubmit();
@@ -70,11 +70,16 @@ function isBeside(node, event) {
   return event.clientX < box.left || event.clientX > box.right || event.clientY < box.top || event.clientY > box.bottom;
 }
 
+/** Tab goes round among the dialog's own places. Engines differ in where it goes from one dialog that lies on another. */
 function keepInside(node, event) {
-  const places = [...node.querySelectorAll(FOCUSABLE)].filter((one) => one.getClientRects().length > 0);
+  const places = [...node.querySelectorAll(FOCUSABLE)].filter((one) => one.getClientRects().length > 0 && isStop(one));
   if (!places.length) return;
-  const edge = event.shiftKey ? places[0] : places.at(-1);
-  if (document.activeElement !== edge && node.contains(document.activeElement) && document.activeElement !== node) return;
   event.preventDefault();
-  (event.shiftKey ? places.at(-1) : places[0]).focus();
+  const here = document.activeElement;
+  const at = places.findIndex((one) => one === here || (one.type === "radio" && one.name === here.name && one.form === here.form));
+  const next = at < 0 ? (event.shiftKey ? places.length - 1 : 0) : (at + (event.shiftKey ? places.length - 1 : 1)) % places.length;
+  places[next].focus();
 }
+
+/** Of a group of radio buttons Tab stops at the chosen one; the arrow keys go on from there. */
+const isStop = (one) => one.type !== "radio" || one.checked;

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from flask_pi_taskbar.board.identity import session
 from tests.board_browser.place import Board
 from tests.board_browser.world import full
 from tests.support import axe
@@ -157,6 +158,35 @@ def test_an_empty_board_looks_right(chromium_board: Board, tmp_path: Path) -> No
     look(chromium_board, "empty", tmp_path)
 
 
+def test_whoever_wants_no_motion_gets_none(chromium_board: Board) -> None:
+    board = chromium_board
+    board.place.add("One")
+    board.media(prefers_reduced_motion="reduce")
+    board.open()
+    moving = """
+    return [...document.querySelectorAll('*')].filter((one) => {
+      const { animationName, transitionDuration } = getComputedStyle(one);
+      return animationName !== 'none' || transitionDuration.split(',').some((time) => parseFloat(time) > 0);
+    }).length;
+    """
+    assert board.js(moving) == 0
+    board.media(prefers_reduced_motion="no-preference")
+    assert board.js(moving) > 0, "and others do"
+
+
+def test_in_forced_colours_lanes_states_and_choices_can_be_told_apart(chromium_board: Board, tmp_path: Path) -> None:
+    board = chromium_board
+    full(board.place)
+    board.media(forced_colors="active")
+    board.open()
+    all_of = "return [...document.querySelectorAll('%s')].map((one) => getComputedStyle(one).%s)"
+    dots = all_of % (".lane-head .dot", "backgroundColor")
+    assert len(set(board.js(dots))) == 4
+    chosen = all_of % (".view", "outlineStyle")
+    assert sorted(board.js(chosen)) == ["none", "solid"]
+    look(board, "forced-colours", tmp_path)
+
+
 def test_at_twice_the_size_nothing_is_cut_off(chromium_board: Board) -> None:
     full(chromium_board.place)
     chromium_board.resize(720, 450)  # 1440 x 900 at 200 %
@@ -182,13 +212,40 @@ PAYLOADS = [
     "<form id=pane><input name=textContent>",
     "__proto__",
     "constructor",
+    "<details open ontoggle='window.hit = 1'>x</details>",
+    "<video><source onerror='window.hit = 1'></video>",
+    "<audio src=x onerror=window.hit=1>",
+    "<input autofocus onfocus=window.hit=1>",
+    "<object data='javascript:window.hit = 1'>",
+    "<embed src='javascript:window.hit = 1'>",
+    "<base href='//evil.example/'>",
+    "<meta http-equiv=refresh content='0;url=javascript:window.hit = 1'>",
+    "<link rel=stylesheet href=//evil.example/x.css>",
+    "<marquee onstart=window.hit=1>",
+    "<template><script>window.hit = 1</script></template>",
+    "<noscript><p title='</noscript><img src=x onerror=window.hit=1>'>",
+    "<svg><animate onbegin=window.hit=1 attributeName=x></svg>",
+    "<svg><a xlink:href='javascript:window.hit = 1'><text>x</text></a></svg>",
+    "<!--><img src=x onerror=window.hit=1>-->",
+    "<![CDATA[<img src=x onerror=window.hit=1>]]>",
+    "`${window.hit = 1}`",
+    "';window.hit = 1;//",
+    '";window.hit = 1;//',
+    "\\x3cscript\\x3ewindow.hit = 1\\x3c/script\\x3e",
+    "\u2028window.hit = 1//",
+    "data:text/html,<script>window.hit = 1</script>",
+    "x onmouseover=window.hit=1 y=",
+    "%3Cscript%3Ewindow.hit%20=%201%3C/script%3E",
 ]
 
 
 def test_what_somebody_wrote_is_text_and_nothing_else(board: Board) -> None:
     place = board.place
+    assert len(PAYLOADS) == 40
     for payload in PAYLOADS:
-        place.add(payload[:120], paths=[payload[:200]], note=payload)
+        place.add(payload[:120], session("as:x", "x"), paths=[payload[:200]], note=payload)
+    (Path(place.store.layout.cards) / "<img src=x onerror=window.hit=1>.json").write_text(PAYLOADS[0])
+    (Path(place.store.layout.cards) / "7 (<b>).json").write_text(PAYLOADS[0])
     board.open()
     listen = "document.addEventListener('securitypolicyviolation', (e) => reports.push(e.blockedURI))"
     board.js(f"window.reports = []; {listen}")
