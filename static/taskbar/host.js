@@ -320,7 +320,8 @@ header {
 [data-compact] [data-prompt] { min-height: 0; resize: none; }
 [data-compact] .under { display: none; }
 .under { display: flex; flex-wrap: wrap; align-items: center; gap: 2px 12px; color: var(--pit-soft); font-size: 0.86em; }
-.under [data-new-conversation] { margin: 0 -8px 0 auto; min-height: 28px; font-size: inherit; }
+.under > :last-child { display: flex; margin: 0 -8px 0 auto; }
+.under .plain { min-height: 28px; font-size: inherit; }
 .under [data-over] { color: var(--pit-bad); font-weight: 600; }
 
 /* What Pi was asked, and what it does and says */

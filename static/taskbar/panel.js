@@ -125,7 +125,7 @@ function createNodes(document) {
     { class: "compose" },
     h("label", { for: "pi-taskbar-prompt" }, "Task instruction"),
     n.prompt,
-    h("div", { class: "under" }, n.hint, n.count, n.board, n.reset),
+    h("div", { class: "under" }, n.hint, n.count, h("span", {}, n.board, n.reset)),
   );
 
   n.taskPrompt = h("p", { "data-task-prompt": true });
